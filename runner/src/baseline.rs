@@ -412,7 +412,7 @@ impl CheckOutcome {
 
     fn finding(self, file: &str) -> Finding {
         Finding {
-            id: BASELINE,
+            id: BASELINE.into(),
             status: self.status,
             message: self.message,
             object: Some(file.to_owned()),

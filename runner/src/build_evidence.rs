@@ -10,12 +10,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use model::case::Limits;
 use model::evidence::{
-    Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, Request, Root,
-    Survivor, Unlisted,
+    Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, MadeAndRemoved,
+    Request, Root, Survivor, Unlisted,
 };
 use model::journal::{Content, Entry, Head};
 use model::layout::{HOME, WORK};
-use model::profile::SideRequest;
+use model::report::Process;
 use model::secret::SecretScanner;
 use sandbox::plan::Plan;
 use sandbox::root::Trees;
@@ -30,6 +30,7 @@ use crate::collect::output::Boundaries;
 use crate::collect::{Capture, limit};
 use crate::lookups::{self, Comparison};
 use crate::prepare::Prepared;
+use crate::workload::Workload;
 use from_journal::{Traffic, from_journal};
 
 /// Time limit for comparing lookups with the host. Signals are not handled during that time, so it is short.
@@ -46,7 +47,7 @@ pub(crate) fn build(
     (limits, timeout): (&Limits, Duration),
     prepared: &Prepared,
     clock: Clock,
-    side_requests: &[SideRequest],
+    workload: &Workload,
 ) -> Evidence {
     let (plan, secrets) = (&prepared.plan, &prepared.secrets);
     let now_us = clock.elapsed_us();
@@ -54,7 +55,7 @@ pub(crate) fn build(
         &capture.journal,
         clock.start_us,
         capture.canary_peer,
-        side_requests,
+        workload.side_requests(),
     );
     traffic
         .requests
@@ -95,6 +96,11 @@ pub(crate) fn build(
         .map_or_else(Default::default, |isolation| {
             (isolation.layers, isolation.canaries)
         });
+    let prompts = workload.prompts();
+    let started = ledger.processes.iter();
+    let started = started
+        .map(|process| Process::new(process, &prompts))
+        .collect();
     let comparison = comparison(&ledger.lookups, &found.files, plan, secrets);
     let lookup_gaps = incomplete_lookups(&ledger.lookups, comparison.uncompared);
     Evidence {
@@ -126,7 +132,7 @@ pub(crate) fn build(
         },
         lookups: comparison.lookups,
         names: names.asked,
-        processes: ledger.processes,
+        processes: started,
         survivors: redacted_survivors(capture.survivors, secrets),
         layers,
         canaries,
@@ -155,7 +161,7 @@ fn walk(
     limits: &Limits,
     plan: &Plan,
     secrets: &SecretScanner,
-) -> (Found, Vec<(Root, Option<u64>)>) {
+) -> (Found, Vec<MadeAndRemoved>) {
     let bounds = Bounds {
         bytes: 2 * limits.home_bytes,
         entries: limits.home_files,
@@ -168,8 +174,8 @@ fn walk(
         files::walk(root, tree, secrets, bounds, &mut found);
         // After an incomplete walk, objects that were not visited would count as removed.
         let present = found.gaps.is_empty().then_some(found.objects.len() as u64);
-        let gone = present.and_then(|present| made_and_gone(first, last, present));
-        made_and_removed.push((root, gone));
+        let count = present.and_then(|present| made_and_gone(first, last, present));
+        made_and_removed.push(MadeAndRemoved { root, count });
     }
     (found, made_and_removed)
 }

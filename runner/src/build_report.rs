@@ -7,7 +7,7 @@ use model::evidence::{Evidence, Exit, FileWatch};
 use model::finding::{Finding, Verdict};
 use model::profile::{ExpectedAttempt, Profile, Variable};
 use model::quote::shown_path;
-use model::report::{Arg, Client, Host, Known, Policy, Process, Report, Runner, WiderRule};
+use model::report::{Arg, Client, Host, Known, Policy, Report, Runner, Setting, WiderRule};
 use model::text::printable;
 use policy::{self, Reference};
 use sandbox::core_dumps;
@@ -32,10 +32,18 @@ pub(crate) fn build(
     (landlock_abi, passed_over): (i32, Option<&PassedOver>),
     checks: Vec<Finding>,
     verdict: Verdict,
-    evidence: Evidence,
+    mut evidence: Evidence,
 ) -> Report {
     let workload = &request.workload;
     let prompts = workload.prompts();
+    let known = Known {
+        attempts: workload.expected_attempts().to_vec(),
+        files: workload
+            .known_files()
+            .map(|files| files.of_client(prepared.plan.client_uid())),
+        side_requests: workload.side_requests().to_vec(),
+    };
+    known.explain(&mut evidence);
     Report {
         runner: Runner {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -57,7 +65,7 @@ pub(crate) fn build(
             profile: profile(workload),
             args: arguments(prepared, &prompts),
             settings: workload.variables().into_iter().map(shown).collect(),
-            left_out: workload.left_out().into_iter().cloned().collect(),
+            left_out: workload.left_out().into_iter().map(Setting::from).collect(),
         },
         tier: prepared.plan.tier,
         tier_because: passed_over.map(because),
@@ -65,18 +73,7 @@ pub(crate) fn build(
         unsound: check::unsound(&evidence),
         kernel_refuses: check::kernel_refuses(&evidence),
         checks,
-        processes: evidence
-            .processes
-            .iter()
-            .map(|process| Process::new(process, &prompts))
-            .collect(),
-        known: Known {
-            attempts: workload.expected_attempts().to_vec(),
-            files: workload
-                .known_files()
-                .map(|files| files.of_client(prepared.plan.client_uid())),
-            side_requests: workload.side_requests().to_vec(),
-        },
+        known,
         not_proved: further_not_proved(prepared.plan.tier, &evidence),
         evidence,
         wider_rules: asked_stub(workload)
@@ -153,8 +150,8 @@ fn profile(workload: &Workload) -> Option<Policy> {
 }
 
 /// Returns a variable for the report. A value from the command line may be the user's secret and is not shown.
-fn shown(variable: &Variable) -> Variable {
-    let mut shown = variable.clone();
+fn shown(variable: &Variable) -> Setting {
+    let mut shown = Setting::from(variable);
     if shown.reason == ASKED_FOR {
         shown.value = "(not shown)".to_owned();
     }

@@ -194,7 +194,7 @@ fn evidence_of(
         (limits, request.timeout.unwrap_or(limits.timeout)),
         prepared,
         clock,
-        request.workload.side_requests(),
+        &request.workload,
     );
     if let Some(bundle) = bundle {
         bundle.take_files(&evidence, limits, &prepared.secrets);

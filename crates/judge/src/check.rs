@@ -366,14 +366,14 @@ impl Check {
 
     fn blank(&self, status: Status, message: String) -> Finding {
         Finding {
-            id: self.id,
+            id: self.id.into(),
             status,
             message,
             object: None,
             expected: None,
             found: None,
             because: None,
-            asked_by: AskedBy::Specification(self.spec),
+            asked_by: AskedBy::Specification(self.spec.into()),
         }
     }
 }

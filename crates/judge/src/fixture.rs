@@ -23,8 +23,8 @@ use model::finding::{AskedBy, BASELINE, Finding, Status, Verdict};
 use model::journal::{End, Head};
 use model::profile::{Destination, ExpectedAttempt, ExpectedFile};
 use model::report::{
-    Arg, Baseline, BaselineOutcome, Client, Host, Known, LockPlace, Policy, Process, Purpose,
-    Report, Runner, WiderRule,
+    Arg, Baseline, BaselineOutcome, Client, Host, Known, LockPlace, Policy, Purpose, Report,
+    Runner, Setting, WiderRule,
 };
 use serde_json::json;
 
@@ -41,9 +41,15 @@ pub use tried::{missed, started};
 pub const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";
 
 /// Report of a judged run.
-pub fn report(run: Fixture) -> Report {
+pub fn report(mut run: Fixture) -> Report {
     let checks = check(&run.case, &run.profile, &run.evidence);
     let verdict = verdict(&checks, &run.evidence);
+    let known = Known {
+        attempts: run.profile.attempts,
+        files: Some(run.profile.files),
+        side_requests: run.profile.side_requests,
+    };
+    known.explain(&mut run.evidence);
     let word = |word: &str| Arg::Word(word.to_owned());
     Report {
         runner: Runner {
@@ -81,7 +87,7 @@ pub fn report(run: Fixture) -> Report {
                     sha256: digest(14),
                 },
             ],
-            settings: run.profile.environment.clone(),
+            settings: run.profile.environment.iter().map(Setting::from).collect(),
             left_out: Vec::new(),
         },
         tier: Tier::Namespace,
@@ -90,17 +96,7 @@ pub fn report(run: Fixture) -> Report {
         checks,
         unsound: unsound(&run.evidence),
         kernel_refuses: kernel_refuses(&run.evidence),
-        processes: run
-            .evidence
-            .processes
-            .iter()
-            .map(|process| Process::new(process, &run.case.invocation.prompts()))
-            .collect(),
-        known: Known {
-            attempts: run.profile.attempts,
-            files: Some(run.profile.files),
-            side_requests: run.profile.side_requests,
-        },
+        known,
         evidence: run.evidence,
         not_proved: Vec::new(),
         wider_rules: Vec::new(),
@@ -137,7 +133,7 @@ pub fn drifted(text: &str) -> Report {
         lines: vec![12, 30],
     });
     report.checks.push(Finding {
-        id: BASELINE,
+        id: BASELINE.into(),
         status: Status::Failed,
         message: "The behaviour differs from the lock file in 3 places.".to_owned(),
         object: Some("locks/agent.lock".to_owned()),

@@ -3,13 +3,16 @@
 //! These types are parsed and always valid: a file becomes a whole [`Case`] or an error. They know neither the spelling
 //! of one client (see [`crate::profile`]) nor the kernel.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use scenario::Scenario;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema::values::closed_sets;
+use crate::closed_set::closed_set;
+use crate::schema::values::Sha256;
 
 pub mod outline;
 
@@ -45,23 +48,62 @@ impl Case {
 }
 
 /// Origin of a policy file: its source, its digest, and the lines of its keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
-    /// The executable, or a file.
+    /// `built in`, or the path of the file; empty for the profile in a report of version 0.1.0, which lacks it.
+    #[serde(default)]
     pub source: Source,
     /// SHA-256 of the file's bytes, lower-case hex.
+    #[schemars(with = "Sha256")]
     pub sha256: String,
     /// Path and lines of the keys, for reports.
+    #[serde(skip)]
     pub outline: Outline,
 }
 
 /// Source of a policy file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String")]
+#[schemars(with = "String")]
 pub enum Source {
     /// Part of the executable.
     BuiltIn,
     /// Path as the user typed it.
     File(PathBuf),
+}
+
+/// Word for a policy file that is part of the executable.
+const BUILT_IN: &str = "built in";
+
+impl Default for Source {
+    /// Returns the unknown file.
+    fn default() -> Self {
+        Self::File(PathBuf::new())
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => out.write_str(BUILT_IN),
+            Self::File(path) => path.display().fmt(out),
+        }
+    }
+}
+
+impl From<Source> for String {
+    fn from(source: Source) -> Self {
+        source.to_string()
+    }
+}
+
+impl From<String> for Source {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            BUILT_IN => Self::BuiltIn,
+            _ => Self::File(text.into()),
+        }
+    }
 }
 
 /// Task of the client, in terms that every client has.
@@ -85,48 +127,23 @@ impl Invocation {
     }
 }
 
-/// A switch that a profile spells for its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Switch {
-    /// Run one turn without a dialogue.
-    Print,
-    /// Ignore the customization of the user.
-    Bare,
-    /// Write one JSON record per line on standard output.
-    StreamJson,
-    /// Write a record for each event of the provider.
-    PartialMessages,
-    /// Write no transcript of the conversation.
-    NoSessionPersistence,
-    /// Select no tools.
-    NoTools,
-    /// Start in the safe mode of the client.
-    SafeMode,
-}
-
-impl Switch {
-    /// All switches.
-    pub const ALL: [Self; 7] = [
-        Self::Print,
-        Self::Bare,
-        Self::StreamJson,
-        Self::PartialMessages,
-        Self::NoSessionPersistence,
-        Self::NoTools,
-        Self::SafeMode,
-    ];
-
-    /// Returns the word for the switch in case and profile files: `no-tools`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Print => "print",
-            Self::Bare => "bare",
-            Self::StreamJson => "stream-json",
-            Self::PartialMessages => "partial-messages",
-            Self::NoSessionPersistence => "no-session-persistence",
-            Self::NoTools => "no-tools",
-            Self::SafeMode => "safe-mode",
-        }
+closed_set! {
+    /// A switch that a profile spells for its client.
+    pub enum Switch {
+        /// Run one turn without a dialogue.
+        Print = "print",
+        /// Ignore the customization of the user.
+        Bare = "bare",
+        /// Write one JSON record per line on standard output.
+        StreamJson = "stream-json",
+        /// Write a record for each event of the provider.
+        PartialMessages = "partial-messages",
+        /// Write no transcript of the conversation.
+        NoSessionPersistence = "no-session-persistence",
+        /// Select no tools.
+        NoTools = "no-tools",
+        /// Start in the safe mode of the client.
+        SafeMode = "safe-mode",
     }
 }
 
@@ -141,25 +158,13 @@ pub struct SandboxRules {
     pub paths: Vec<PathRule>,
 }
 
-/// Isolation of the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Tier {
-    /// A new network namespace that has loopback only.
-    Namespace,
-    /// The network namespace of the container, verified to have loopback only.
-    Inherited,
-}
-
-impl Tier {
-    /// All isolations, strongest first.
-    pub const ALL: [Self; 2] = [Self::Namespace, Self::Inherited];
-
-    /// Returns the word for the isolation in case files, on the command line and in reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Namespace => "namespace",
-            Self::Inherited => "inherited",
-        }
+closed_set! {
+    /// Isolation of the network.
+    pub enum Tier {
+        /// A new network namespace that has loopback only.
+        Namespace = "namespace",
+        /// The network namespace of the container, verified to have loopback only.
+        Inherited = "inherited",
     }
 }
 
@@ -186,90 +191,48 @@ pub enum Presence {
     IfPresent,
 }
 
-/// Rights of the client below a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Access {
-    /// Read files and list directories.
-    Read,
-    /// Read files, list directories and execute programs.
-    ReadExecute,
-    /// Read, write, create and remove files, and execute none. Only the command line of an audit can grant it.
-    Write,
+closed_set! {
+    /// Rights of the client below a path.
+    pub enum Access {
+        /// Read files and list directories.
+        Read = "read",
+        /// Read files, list directories and execute programs.
+        ReadExecute = "read-execute",
+        /// Read, write, create and remove files, and execute none. Only the command line of an audit can grant it.
+        Write = "write",
+    }
 }
 
 impl Access {
     /// The rights that a policy file can grant.
     pub const IN_POLICIES: [Self; 2] = [Self::Read, Self::ReadExecute];
+}
 
-    /// Returns the word for the right in policy files and reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::ReadExecute => "read-execute",
-            Self::Write => "write",
-        }
+closed_set! {
+    /// A host device that /dev can contain; /dev has no other devices.
+    pub enum Device {
+        /// /dev/null
+        Null = "null",
+        /// /dev/zero
+        Zero = "zero",
+        /// /dev/full
+        Full = "full",
+        /// /dev/random
+        Random = "random",
+        /// /dev/urandom
+        Urandom = "urandom",
     }
 }
 
-/// A host device that /dev can contain; /dev has no other devices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Device {
-    /// /dev/null
-    Null,
-    /// /dev/zero
-    Zero,
-    /// /dev/full
-    Full,
-    /// /dev/random
-    Random,
-    /// /dev/urandom
-    Urandom,
-}
-
-impl Device {
-    /// All devices.
-    pub const ALL: [Self; 5] = [
-        Self::Null,
-        Self::Zero,
-        Self::Full,
-        Self::Random,
-        Self::Urandom,
-    ];
-
-    /// Returns the name of the device in /dev, which profile files use too.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Null => "null",
-            Self::Zero => "zero",
-            Self::Full => "full",
-            Self::Random => "random",
-            Self::Urandom => "urandom",
-        }
-    }
-}
-
-/// A writable directory tree of the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Root {
-    /// The home directory.
-    Home,
-    /// The temporary directory.
-    Tmp,
-    /// The working directory, if no host directory replaces it.
-    Work,
-}
-
-impl Root {
-    /// All trees.
-    pub const ALL: [Self; 3] = [Self::Home, Self::Tmp, Self::Work];
-
-    /// Returns the word for the tree in profile files and reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Home => "home",
-            Self::Tmp => "tmp",
-            Self::Work => "work",
-        }
+closed_set! {
+    /// A writable directory tree of the client.
+    pub enum Root {
+        /// The home directory.
+        Home = "home",
+        /// The temporary directory.
+        Tmp = "tmp",
+        /// The working directory, if no host directory replaces it.
+        Work = "work",
     }
 }
 
@@ -323,25 +286,13 @@ pub struct Expectations {
     pub complete_ledger: bool,
 }
 
-/// Rule for `HEAD /` before the message request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preflight {
-    /// The POST is the first and only request (case B): check `requests/first-and-only`.
-    Forbidden,
-    /// The preflight comes first or is absent (case A): check `requests/sequence`.
-    OptionalFirst,
-}
-
-impl Preflight {
-    /// All rules.
-    pub const ALL: [Self; 2] = [Self::Forbidden, Self::OptionalFirst];
-
-    /// Returns the word for the rule in case files.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Forbidden => "forbidden",
-            Self::OptionalFirst => "optional-first",
-        }
+closed_set! {
+    /// Rule for `HEAD /` before the message request.
+    pub enum Preflight {
+        /// The POST is the first and only request (case B): check `requests/first-and-only`.
+        Forbidden = "forbidden",
+        /// The preflight comes first or is absent (case A): check `requests/sequence`.
+        OptionalFirst = "optional-first",
     }
 }
 
@@ -354,40 +305,19 @@ pub struct BodyField {
     pub kind: JsonKind,
 }
 
-/// A JSON type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JsonKind {
-    /// `{…}`
-    Object,
-    /// `[…]`
-    Array,
-    /// `"…"`
-    String,
-    /// Any number.
-    Number,
-    /// `true` or `false`.
-    Boolean,
-}
-
-impl JsonKind {
-    /// All types that a case can expect.
-    pub const ALL: [Self; 5] = [
-        Self::Object,
-        Self::Array,
-        Self::String,
-        Self::Number,
-        Self::Boolean,
-    ];
-
-    /// Returns the name of the type in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Object => "object",
-            Self::Array => "array",
-            Self::String => "string",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-        }
+closed_set! {
+    /// A JSON type.
+    pub enum JsonKind {
+        /// `{…}`
+        Object = "object",
+        /// `[…]`
+        Array = "array",
+        /// `"…"`
+        String = "string",
+        /// Any number.
+        Number = "number",
+        /// `true` or `false`.
+        Boolean = "boolean",
     }
 }
 
@@ -403,27 +333,4 @@ pub enum CacheControl {
         /// Numbers of the user message's blocks that carry it, from 1.
         user: Vec<usize>,
     },
-}
-
-closed_sets! {
-    /// One of the writable directory trees of the client.
-    Root of ALL,
-
-    /// A host device that /dev can contain.
-    Device of ALL,
-
-    /// A switch that a profile spells for its client.
-    Switch of ALL,
-
-    /// Isolation of the network: a new namespace that has loopback only, or the container's, verified to have no more.
-    Tier of ALL,
-
-    /// Rights of the client below a path. Policy files cannot make a host path writable.
-    Access of IN_POLICIES,
-
-    /// Rule for `HEAD /` before the message request.
-    Preflight of ALL,
-
-    /// A JSON type.
-    JsonKind of ALL,
 }

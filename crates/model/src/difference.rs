@@ -1,61 +1,38 @@
 //! Differences between the facts of two runs, and the lock-file line that accepts one.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::schema::values::closed_sets;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Area of behaviour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Area {
-    /// Requests to the stub.
-    Requests,
-    /// Names and values of request headers.
-    Headers,
-    /// Request bodies, one fact per leaf.
-    Body,
-    /// Lines of standard output: their kinds and fields.
-    Records,
-    /// Files left behind.
-    Files,
-    /// Calls to destinations outside the client.
-    Attempts,
-    /// Names asked of the resolver.
-    Names,
-    /// Started programs.
-    Processes,
-    /// End of the client.
-    Outcome,
+use crate::closed_set::closed_set;
+
+closed_set! {
+    /// Area of behaviour.
+    pub enum Area {
+        /// Requests to the stub.
+        Requests = "requests",
+        /// Names and values of request headers.
+        Headers = "headers",
+        /// Request bodies, one fact per leaf.
+        Body = "body",
+        /// Lines of standard output: their kinds and fields.
+        Records = "records",
+        /// Files left behind.
+        Files = "files",
+        /// Calls to destinations outside the client.
+        Attempts = "attempts",
+        /// Names asked of the resolver.
+        Names = "names",
+        /// Started programs.
+        Processes = "processes",
+        /// End of the client.
+        Outcome = "outcome",
+    }
 }
 
 impl Area {
-    /// All areas, in the order of reports.
-    pub const ALL: [Self; 9] = [
-        Self::Requests,
-        Self::Headers,
-        Self::Body,
-        Self::Records,
-        Self::Files,
-        Self::Attempts,
-        Self::Names,
-        Self::Processes,
-        Self::Outcome,
-    ];
-
-    /// Returns the word for the area in reports, which also names its table in a lock file.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Requests => "requests",
-            Self::Headers => "headers",
-            Self::Body => "body",
-            Self::Records => "records",
-            Self::Files => "files",
-            Self::Attempts => "attempts",
-            Self::Names => "names",
-            Self::Processes => "processes",
-            Self::Outcome => "outcome",
-        }
-    }
-
     /// Returns the word for one fact of the area.
     fn singular(self) -> &'static str {
         match self {
@@ -72,11 +49,6 @@ impl Area {
     }
 }
 
-closed_sets! {
-    /// Area of behaviour.
-    Area of ALL,
-}
-
 /// Identity of a fact.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fact {
@@ -87,7 +59,8 @@ pub struct Fact {
 }
 
 /// One fact that differs between two runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Form", into = "Form")]
 pub struct Difference {
     /// The fact.
     pub fact: Fact,
@@ -114,12 +87,15 @@ pub enum Change {
 impl Change {
     /// Returns `added`, `removed` or `changed`.
     pub fn word(&self) -> &'static str {
+        self.kind().word()
+    }
+
+    fn kind(&self) -> Kind {
         match self {
             Self::Added(_) => Kind::Added,
             Self::Removed(_) => Kind::Removed,
             Self::Changed { .. } => Kind::Changed,
         }
-        .word()
     }
 
     /// Returns the value in the old run.
@@ -139,32 +115,68 @@ impl Change {
     }
 }
 
-/// Kind of a change, without its values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Only the new run has the fact.
-    Added,
-    /// Only the old run has the fact.
-    Removed,
-    /// Both runs have the fact, with different values.
-    Changed,
+/// JSON form of a difference.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Change")]
+struct Form {
+    /// The part of the behaviour.
+    area: Area,
+    /// Kind of the difference.
+    kind: Kind,
+    /// Key of the fact: `POST /v1/messages user-agent`.
+    key: String,
+    /// Value in the old run or the lock file; null if it was not there.
+    old: Option<String>,
+    /// Value in the new run; null if it is not there.
+    new: Option<String>,
 }
 
-impl Kind {
-    const ALL: [Self; 3] = [Self::Added, Self::Removed, Self::Changed];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Removed => "removed",
-            Self::Changed => "changed",
+impl From<Difference> for Form {
+    fn from(Difference { fact, change }: Difference) -> Self {
+        let kind = change.kind();
+        let (old, new) = match change {
+            Change::Added(new) => (None, Some(new)),
+            Change::Removed(old) => (Some(old), None),
+            Change::Changed { old, new } => (Some(old), Some(new)),
+        };
+        Self {
+            area: fact.area,
+            kind,
+            key: fact.key,
+            old,
+            new,
         }
     }
 }
 
-closed_sets! {
-    /// Kind of a change.
-    Kind of ALL,
+impl TryFrom<Form> for Difference {
+    type Error = &'static str;
+
+    fn try_from(form: Form) -> Result<Self, &'static str> {
+        let change = match (form.kind, form.old, form.new) {
+            (Kind::Added, None, Some(new)) => Change::Added(new),
+            (Kind::Removed, Some(old), None) => Change::Removed(old),
+            (Kind::Changed, Some(old), Some(new)) => Change::Changed { old, new },
+            _ => return Err("expected the values that the kind of the difference has"),
+        };
+        let (area, key) = (form.area, form.key);
+        Ok(Self {
+            fact: Fact { area, key },
+            change,
+        })
+    }
+}
+
+closed_set! {
+    /// Kind of a change, without its values.
+    pub enum Kind {
+        /// Only the new run has the fact.
+        Added = "added",
+        /// Only the old run has the fact.
+        Removed = "removed",
+        /// Both runs have the fact, with different values.
+        Changed = "changed",
+    }
 }
 
 /// Summarises differences: `4 differences: 2 headers, 1 body, 1 process`, or `no difference`.
@@ -189,10 +201,10 @@ pub fn summary(differences: &[Difference]) -> String {
 }
 
 /// Edit of a lock file that accepts one difference.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Accept {
     /// `add`, `change` or `delete`.
-    pub verb: &'static str,
+    pub verb: Cow<'static, str>,
     /// Header of the table: `[headers]`.
     pub table: String,
     /// The line of the file.
@@ -208,7 +220,7 @@ impl Accept {
             Change::Changed { new, .. } => ("change", new),
         };
         Self {
-            verb,
+            verb: verb.into(),
             table: table(difference.fact.area),
             line: line(&difference.fact.key, value),
         }

@@ -6,10 +6,16 @@
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::closed_set::closed_set;
 use crate::journal::{Body, End, Head, Host};
+use crate::report::Process;
+use crate::schema::values::{FileMode, Sha256};
 
+mod form;
 mod ledger;
 mod lookup;
 mod read;
@@ -21,63 +27,83 @@ pub mod fixture;
 pub use crate::case::Root;
 pub use ledger::{
     Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES,
-    MAX_QUESTIONS, Outcome, Process, Question, Unlisted,
+    MAX_QUESTIONS, Outcome, Question, Started, Unlisted,
 };
 pub use lookup::{Advice, Lookup, LookupKind, MAX_LOOKUP_BYTES, MAX_LOOKUPS, Reason};
 pub use read::UNDONE;
 pub use target::RESOLVER;
 
 /// All evidence of one run.
-#[derive(Clone, Debug)]
+///
+/// The JSON document of a report has the skipped fields in other places, or leaves them out.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// Address on which the stub served the client; `None` if it never did.
-    pub stub: Option<SocketAddr>,
     /// Connections to the stub, in the order of acceptance.
     pub connections: Vec<Connection>,
     /// Requests in the order of their first byte, including malformed and incomplete ones.
     pub requests: Vec<Request>,
-    /// Events that the stub sent, in order.
-    pub provider_events: Vec<ProviderEvent>,
     /// Lines of standard output.
     pub records: Vec<Record>,
     /// Contents of the home, temporary and working directory after the end of all processes, without the roots.
     pub files: Vec<FileEntry>,
-    /// Number of objects created and removed in each tree, including unnamed ones; `None` if it is unknown.
-    pub made_and_removed: Vec<(Root, Option<u64>)>,
-    /// Completeness of the names of removed objects in `files`.
-    pub file_watch: FileWatch,
-    /// Standard error.
-    pub stderr: Stderr,
-    /// Locations where the credential of the run was found but does not belong.
-    pub sightings: Vec<Sighting>,
-    /// End of the client.
-    pub exit: Exit,
-    /// The limit that ended the client, as a case file writes it: `cpu_time = "60s"`.
-    pub limit: Option<String>,
     /// The ledger: attempts of the client.
     pub attempts: Vec<Attempt>,
-    /// Counts of attempts beyond the largest kept number.
-    pub unlisted: Unlisted,
-    /// Paths that the client looked up but does not see or may not write; empty unless lookups are enabled.
-    pub lookups: Vec<Lookup>,
     /// Names that the client asked the resolver for.
     pub names: Vec<Question>,
-    /// Programs that the client started.
+    /// Paths that the client looked up but does not see or may not write; empty unless lookups are enabled.
+    pub lookups: Vec<Lookup>,
+    /// Programs that the client started, itself included, without the prompts in their arguments.
     pub processes: Vec<Process>,
+    /// Standard error.
+    pub stderr: Stderr,
+    /// Evidence that could not be collected. A check that needs it never passes.
+    pub gaps: Vec<Gap>,
+    /// Events that the stub sent, in order.
+    pub provider_events: Vec<ProviderEvent>,
+    /// Locations where the credential of the run was found but does not belong.
+    pub sightings: Vec<Sighting>,
     /// Processes that were still running after the end of the client.
     pub survivors: Vec<Survivor>,
-    /// Layers of the sandbox, as verified from inside.
-    pub layers: Vec<Layer>,
-    /// Probes made in the client's place, and their positive twins.
-    pub canaries: Vec<Canary>,
-    /// Evidence that could not be collected.
-    pub gaps: Vec<Gap>,
+    /// Objects created and removed in each tree, including unnamed ones.
+    pub made_and_removed: Vec<MadeAndRemoved>,
     /// Times of the phases of the run.
     pub moments: Moments,
-    /// Wall-clock times of the start and the end of the run.
+    /// Address on which the stub served the client; `None` if it never did.
+    #[serde(skip)]
+    pub stub: Option<SocketAddr>,
+    /// Completeness of the names of removed objects in `files`.
+    #[serde(skip)]
+    pub file_watch: FileWatch,
+    /// Counts of attempts beyond the largest kept number.
+    #[serde(skip)]
+    pub unlisted: Unlisted,
+    /// End of the client: `client.exit` in JSON.
+    #[serde(skip)]
+    pub exit: Exit,
+    /// The limit that ended the client, as a case file writes it: `cpu_time = "60s"`; `client.limit` in JSON.
+    #[serde(skip)]
+    pub limit: Option<String>,
+    /// Layers of the sandbox, as verified from inside: `isolation.layers` in JSON.
+    #[serde(skip)]
+    pub layers: Vec<Layer>,
+    /// Probes made in the client's place, and their positive twins: `isolation.canaries` in JSON.
+    #[serde(skip)]
+    pub canaries: Vec<Canary>,
+    /// Start of the run by the wall clock, and its end: `started_at` in JSON.
+    #[serde(skip, default = "form::unknown_wall")]
     pub wall: (SystemTime, SystemTime),
-    /// Time from the start of the run to the end of collection.
+    /// Time from the start of the run to the end of collection: `duration_ms` in JSON.
+    #[serde(skip)]
     pub duration: Duration,
+}
+
+/// Objects of one tree that were created and removed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MadeAndRemoved {
+    /// Tree of the objects.
+    pub root: Root,
+    /// Number of objects; null if unknown.
+    pub count: Option<u64>,
 }
 
 /// Completeness of the watch for created and removed names.
@@ -141,7 +167,7 @@ impl Evidence {
 }
 
 /// Times of the phases of a run, in microseconds since its start; `None` for a phase that was not reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moments {
     /// Namespaces, root and filter were set up and the supervisor answered: the canary started.
     pub supervised_us: Option<u64>,
@@ -152,7 +178,7 @@ pub struct Moments {
 }
 
 /// One connection that the stub accepted, except that of the positive twin.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Connection {
     /// Number of the connection, from 1.
     pub seq: u64,
@@ -173,7 +199,8 @@ pub struct Connection {
 }
 
 /// One request to the stub.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "form::RequestForm", into = "form::RequestForm")]
 pub struct Request {
     /// Number of the request in the run, from 1.
     pub seq: u64,
@@ -195,23 +222,24 @@ pub struct Request {
     pub status: Option<u16>,
 }
 
-/// Purpose of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestClass {
-    /// `POST /v1/messages`.
-    Message,
-    /// A repeated message request, or one with a retry count above zero.
-    Retry,
-    /// `HEAD /`.
-    Preflight,
-    /// A side request of the profile, or one of the provider's other two endpoints.
-    Side,
-    /// Any other request, including malformed and incomplete heads.
-    Unknown,
+closed_set! {
+    /// Purpose of a request.
+    pub enum RequestClass {
+        /// `POST /v1/messages`.
+        Message = "message",
+        /// A repeated message request, or one with a retry count above zero.
+        Retry = "retry",
+        /// `HEAD /`.
+        Preflight = "preflight",
+        /// A side request of the profile, or one of the provider's other two endpoints.
+        Side = "side",
+        /// Any other request, including malformed and incomplete heads.
+        Unknown = "unknown",
+    }
 }
 
 /// One event that the stub sent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderEvent {
     /// Time of sending.
     pub at_us: u64,
@@ -224,7 +252,8 @@ pub struct ProviderEvent {
 }
 
 /// One line of the client's standard output.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "form::RecordForm", into = "form::RecordForm")]
 pub struct Record {
     /// Number of the line, from 1.
     pub seq: u64,
@@ -238,15 +267,16 @@ pub struct Record {
     pub line: Line,
 }
 
-/// Event that had not happened when a record was on the pipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Before {
-    /// The connection that carries the message request.
-    Connect,
-    /// The first byte of the message request.
-    Post,
-    /// Both events had happened.
-    None,
+closed_set! {
+    /// Event that had not happened when a record was on the pipe.
+    pub enum Before {
+        /// The connection that carries the message request.
+        Connect = "connect",
+        /// The first byte of the message request.
+        Post = "post",
+        /// Both events had happened.
+        None = "none",
+    }
 }
 
 /// Content of a line of standard output.
@@ -265,7 +295,7 @@ pub enum Line {
 pub const UNFINISHED: &str = "the last line has no line feed";
 
 /// One object below a root at the end of the run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileEntry {
     /// Tree that contains the object.
     pub root: Root,
@@ -274,36 +304,43 @@ pub struct FileEntry {
     /// Type of the object.
     pub kind: FileKind,
     /// Permission bits, including set-uid, set-gid and sticky.
+    #[serde(with = "form::octal")]
+    #[schemars(with = "FileMode")]
     pub mode: u32,
     /// Size in bytes.
     pub bytes: u64,
     /// SHA-256 of the content of a regular file.
+    #[schemars(with = "Option<Sha256>")]
     pub sha256: Option<String>,
     /// Target of a symbolic link, escaped like `path`; hostile, and never followed.
     pub target: Option<String>,
     /// True for an object that existed for a time and was removed (best effort, from watching directories).
     pub transient: bool,
+    /// Reason in the profile or the specification for the object; null for an unexpected one, and before the report is
+    /// built.
+    pub expected: Option<String>,
 }
 
-/// Type of a file system object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Directory,
-    /// A symbolic link; never followed.
-    Symlink,
-    /// A named pipe; never opened.
-    Fifo,
-    /// A socket.
-    Socket,
-    /// A character or block device.
-    Device,
+closed_set! {
+    /// Type of a file system object.
+    pub enum FileKind {
+        /// A regular file.
+        File = "file",
+        /// A directory.
+        Directory = "directory",
+        /// A symbolic link; never followed.
+        Symlink = "symlink",
+        /// A named pipe; never opened.
+        Fifo = "fifo",
+        /// A socket.
+        Socket = "socket",
+        /// A character or block device.
+        Device = "device",
+    }
 }
 
 /// Standard error of the client.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stderr {
     /// Bytes written, including those not kept.
     pub bytes: u64,
@@ -312,7 +349,7 @@ pub struct Stderr {
 }
 
 /// One location where the credential was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sighting {
     /// `stdout record 3`, `file .agent/log`, `request 2 header user-agent`, `argument 4`.
     pub place: String,
@@ -321,7 +358,8 @@ pub struct Sighting {
 }
 
 /// End of the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "form::ExitForm", into = "form::ExitForm")]
 pub enum Exit {
     /// The client exited with this status.
     Code(i32),
@@ -336,6 +374,7 @@ pub enum Exit {
     /// The run was interrupted before the end of the client.
     Interrupted,
     /// The client was never started.
+    #[default]
     NotStarted,
 }
 
@@ -343,7 +382,7 @@ pub enum Exit {
 pub const GRACE: Duration = Duration::from_millis(200);
 
 /// A process that outlived the client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Survivor {
     /// Process id inside the sandbox.
     pub pid: i32,
@@ -352,41 +391,43 @@ pub struct Survivor {
 }
 
 /// One layer of the sandbox, as verified from inside.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Layer {
     /// `network namespace`, `landlock`, …
     pub name: String,
-    /// Rule for a run without the layer.
-    pub need: LayerNeed,
     /// State of the layer in the kernel.
     pub status: LayerStatus,
     /// Enforced rules, or missing parts.
     pub detail: String,
+    /// Rule for a run without the layer.
+    pub need: LayerNeed,
 }
 
-/// Rule for a run without a layer. The isolation decides, not a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LayerNeed {
-    /// Any status but [`LayerStatus::Enforced`] makes the verdict *errored*.
-    Required,
-    /// The layer is used if the kernel offers it; its absence is only reported.
-    IfOffered,
+closed_set! {
+    /// Rule for a run without a layer. The isolation decides, not a check.
+    pub enum LayerNeed {
+        /// Any status but [`LayerStatus::Enforced`] makes the verdict *errored*.
+        Required = "required",
+        /// The layer is used if the kernel offers it; its absence is only reported.
+        IfOffered = "if-offered",
+    }
 }
 
-/// State of a layer in the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LayerStatus {
-    /// All parts are enforced.
-    Enforced,
-    /// Some parts are enforced; the detail names the missing ones.
-    Partial,
-    /// No part is enforced.
-    Absent,
+closed_set! {
+    /// State of a layer in the kernel.
+    pub enum LayerStatus {
+        /// All parts are enforced.
+        Enforced = "enforced",
+        /// Some parts are enforced; the detail names the missing ones.
+        Partial = "partial",
+        /// No part is enforced.
+        Absent = "absent",
+    }
 }
 
 /// One probe of the canary: an attempt that must fail, made by the runner in the client's place before the client
 /// starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Canary {
     /// Name such as `tcp4`, `packet`, `ptrace`; the positive twins are `stub` and `home`.
     pub name: String,
@@ -400,31 +441,34 @@ pub struct Canary {
     pub status: CanaryStatus,
     /// True if the supervisor should have recorded the probe but was never asked: a filter outside the sandbox refused
     /// it.
+    #[serde(skip)]
     pub unseen: bool,
 }
 
-/// The side that refuses a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CanaryMode {
-    /// The supervisor refuses the probe and records it.
-    Answered,
-    /// The kernel refuses the probe.
-    Continued,
+closed_set! {
+    /// The side that refuses a probe.
+    pub enum CanaryMode {
+        /// The supervisor refuses the probe and records it.
+        Answered = "answered",
+        /// The kernel refuses the probe.
+        Continued = "continued",
+    }
 }
 
-/// Outcome of a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CanaryStatus {
-    /// The expected result was observed.
-    Held,
-    /// Another result was observed: the sandbox leaks, or the instrument is broken.
-    NotHeld,
-    /// The host refuses the probe outside the sandbox too, so it proves nothing.
-    NotApplicable,
+closed_set! {
+    /// Outcome of a probe.
+    pub enum CanaryStatus {
+        /// The expected result was observed.
+        Held = "held",
+        /// Another result was observed: the sandbox leaks, or the instrument is broken.
+        NotHeld = "not-held",
+        /// The host refuses the probe outside the sandbox too, so it proves nothing.
+        NotApplicable = "not-applicable",
+    }
 }
 
 /// Evidence that could not be collected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gap {
     /// The incomplete part of the evidence.
     pub what: GapKind,
@@ -432,29 +476,30 @@ pub struct Gap {
     pub detail: String,
 }
 
-/// Part of the evidence that is incomplete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GapKind {
-    /// Records that preceded a request.
-    Order,
-    /// Requests, connections, provider events.
-    Requests,
-    /// Standard output.
-    Records,
-    /// Standard error.
-    Stderr,
-    /// Home, temporary or working directory.
-    Files,
-    /// Exit status or surviving processes.
-    Processes,
-    /// Layers or canaries.
-    Isolation,
-    /// Attempts of the client.
-    Attempts,
-    /// Search for the credential.
-    Secrets,
-    /// Paths that the client looked up.
-    Lookups,
-    /// A truncated list; the missing entries are counted, so the checks can judge them.
-    Cut,
+closed_set! {
+    /// Part of the evidence that is incomplete.
+    pub enum GapKind {
+        /// Records that preceded a request.
+        Order = "order",
+        /// Requests, connections, provider events.
+        Requests = "requests",
+        /// Standard output.
+        Records = "records",
+        /// Standard error.
+        Stderr = "stderr",
+        /// Home, temporary or working directory.
+        Files = "files",
+        /// Exit status or surviving processes.
+        Processes = "processes",
+        /// Layers or canaries.
+        Isolation = "isolation",
+        /// Attempts of the client.
+        Attempts = "attempts",
+        /// Search for the credential.
+        Secrets = "secrets",
+        /// Paths that the client looked up.
+        Lookups = "lookups",
+        /// A truncated list; the missing entries are counted, so the checks can judge them.
+        Cut = "cut",
+    }
 }

@@ -1,6 +1,11 @@
 //! Findings: the result of each check, and the verdict of the run.
 
-use crate::schema::values::closed_sets;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::closed_set::closed_set;
 
 mod meaning;
 
@@ -9,11 +14,15 @@ pub use meaning::{Meaning, holds_for_any_program, ids, meaning};
 /// Id of the check that compares a run with its lock file. The specification does not have it, so [`ids`] excludes it.
 pub const BASELINE: &str = "baseline/unchanged";
 
+/// Section of an expectation that the specification does not have.
+const NO_SECTION: &str = "-";
+
 /// The result of one check.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Stable id: `requests/first-and-only`.
-    pub id: &'static str,
+    #[schemars(with = "CheckId")]
+    pub id: Cow<'static, str>,
     /// Result of the check.
     pub status: Status,
     /// Message in one sentence.
@@ -26,72 +35,93 @@ pub struct Finding {
     pub found: Option<String>,
     /// Reason why the check was skipped or errored.
     pub because: Option<String>,
-    /// Source of the expectation.
+    /// Source of the expectation: a section of the specification, such as `2.1`, or `-` for the lock file.
+    #[serde(rename = "spec")]
+    #[schemars(with = "String")]
     pub asked_by: AskedBy,
 }
 
 /// Source of an expectation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum AskedBy {
     /// A section of the specification: `2.1`.
-    Specification(&'static str),
+    Specification(Cow<'static, str>),
     /// The lock file of `--baseline`.
     LockFile,
 }
 
 impl AskedBy {
     /// Returns the section of the specification, or `-` for the lock file.
-    pub fn section(self) -> &'static str {
+    pub fn section(&self) -> &str {
         match self {
             Self::Specification(section) => section,
-            Self::LockFile => "-",
+            Self::LockFile => NO_SECTION,
         }
     }
 }
 
-/// Result of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// The evidence meets the expectation.
-    Passed,
-    /// The evidence contradicts the expectation.
-    Failed,
-    /// Evidence that the check needs is missing.
-    Errored,
-    /// The object does not exist, or the case does not need the check.
-    Skipped,
+impl From<AskedBy> for String {
+    fn from(asked_by: AskedBy) -> Self {
+        asked_by.section().to_owned()
+    }
 }
 
-/// Result of the whole run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Every check that the case asks for was made and passed.
-    Passed,
-    /// The run is sound, and a check failed.
-    Failed,
-    /// The run does not judge the client: isolation or evidence was lost.
-    Errored,
-}
-
-impl Status {
-    /// All results.
-    pub const ALL: [Self; 4] = [Self::Passed, Self::Failed, Self::Errored, Self::Skipped];
-
-    /// Returns the word in every report.
-    pub fn word(self) -> &'static str {
-        match self {
-            Status::Passed => "passed",
-            Status::Failed => "failed",
-            Status::Errored => "errored",
-            Status::Skipped => "skipped",
+impl From<String> for AskedBy {
+    fn from(section: String) -> Self {
+        match section.as_str() {
+            NO_SECTION => Self::LockFile,
+            _ => Self::Specification(section.into()),
         }
+    }
+}
+
+/// Schema of [`Finding::id`].
+#[derive(Debug)]
+enum CheckId {}
+
+impl JsonSchema for CheckId {
+    fn schema_name() -> Cow<'static, str> {
+        "CheckId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The stable id of a check. A later version may have more.",
+            "type": "string",
+            "pattern": "^[a-z-]+/[a-z-]+$",
+            "examples": Vec::from_iter(ids()),
+        })
+    }
+}
+
+closed_set! {
+    /// Result of a check.
+    pub enum Status {
+        /// The evidence meets the expectation.
+        Passed = "passed",
+        /// The evidence contradicts the expectation.
+        Failed = "failed",
+        /// Evidence that the check needs is missing.
+        Errored = "errored",
+        /// The object does not exist, or the case does not need the check.
+        Skipped = "skipped",
+    }
+}
+
+closed_set! {
+    /// Result of the whole run.
+    pub enum Verdict {
+        /// Every check that the case asks for was made and passed.
+        Passed = "passed",
+        /// The run is sound, and a check failed.
+        Failed = "failed",
+        /// The run does not judge the client: isolation or evidence was lost.
+        Errored = "errored",
     }
 }
 
 impl Verdict {
-    /// All verdicts.
-    pub const ALL: [Self; 3] = [Self::Passed, Self::Failed, Self::Errored];
-
     /// Returns the exit code of a run with this verdict; an audit exits with the code of its program.
     pub const fn exit_code(self) -> u8 {
         match self {
@@ -100,21 +130,4 @@ impl Verdict {
             Verdict::Errored => 3,
         }
     }
-
-    /// Returns the word in every report.
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Passed => "passed",
-            Verdict::Failed => "failed",
-            Verdict::Errored => "errored",
-        }
-    }
-}
-
-closed_sets! {
-    /// Result of a check.
-    Status of ALL,
-
-    /// Result of a whole run.
-    Verdict of ALL,
 }

@@ -8,7 +8,6 @@
 //! | [`expected`] | evidence that a policy lists as expected |
 //! | [`finding`] | results of checks, and the verdict |
 //! | [`report`], [`difference`] | the contents of every report |
-//! | [`labels`] | stable words of closed sets |
 //! | [`layout`] | paths and ids inside the sandbox |
 //! | [`schema`] | JSON Schemas of these types |
 //! | [`text`], [`escape`], [`quote`] | hostile text: bounded, escaped, quoted |
@@ -18,6 +17,7 @@
 
 pub mod audit;
 pub mod case;
+pub mod closed_set;
 pub mod difference;
 pub mod digest;
 pub mod escape;
@@ -25,7 +25,6 @@ pub mod evidence;
 pub mod expected;
 pub mod finding;
 pub mod journal;
-pub mod labels;
 pub mod layout;
 pub mod profile;
 pub mod quote;

@@ -9,6 +9,7 @@ mod side_request;
 pub mod template;
 
 use crate::case::{Device, Origin, PathRule, Root, Switch};
+use crate::closed_set::closed_set;
 use crate::schema::values::closed_sets;
 
 pub use attempt::{Destination, DestinationError, ExpectedAttempt, Ports};
@@ -209,40 +210,19 @@ pub struct InitList {
     pub reason: String,
 }
 
-/// A list of `system/init` that extends the abilities of the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InitField {
-    /// MCP servers, which provide tools.
-    McpServers,
-    /// Slash commands of the prompt.
-    SlashCommands,
-    /// Sub-agents.
-    Agents,
-    /// Skills.
-    Skills,
-    /// Plugins.
-    Plugins,
-}
-
-impl InitField {
-    /// All lists.
-    pub const ALL: [Self; 5] = [
-        Self::McpServers,
-        Self::SlashCommands,
-        Self::Agents,
-        Self::Skills,
-        Self::Plugins,
-    ];
-
-    /// Returns the field name in the record.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::McpServers => "mcp_servers",
-            Self::SlashCommands => "slash_commands",
-            Self::Agents => "agents",
-            Self::Skills => "skills",
-            Self::Plugins => "plugins",
-        }
+closed_set! {
+    /// A list of `system/init` that extends the abilities of the client.
+    pub enum InitField {
+        /// MCP servers, which provide tools.
+        McpServers = "mcp_servers",
+        /// Slash commands of the prompt.
+        SlashCommands = "slash_commands",
+        /// Sub-agents.
+        Agents = "agents",
+        /// Skills.
+        Skills = "skills",
+        /// Plugins.
+        Plugins = "plugins",
     }
 }
 
@@ -296,9 +276,6 @@ impl Files {
 }
 
 closed_sets! {
-    /// A list of the init record that extends the abilities of the client.
-    InitField of ALL,
-
     /// Option of a case that words of the command line spell: a switch, or an option with a value.
     ClientOption of ALL,
 }

@@ -2,14 +2,19 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::case::{Origin, Tier};
+use crate::closed_set::closed_set;
 use crate::difference::{Accept, Difference};
-use crate::evidence::{Evidence, FileEntry};
+use crate::evidence::{Attempt, AttemptKind, Evidence, FileEntry, Question};
 use crate::finding::{self, Finding, Verdict};
-use crate::profile::{ExpectedAttempt, Files, SideRequest, Variable};
-use crate::schema::values::closed_sets;
+use crate::profile::{Cases, ExpectedAttempt, Files, SideRequest, Variable};
+use crate::schema::values::Sha256;
 use crate::{expected, time};
 
+mod baseline_form;
 mod redact_args;
 
 pub use redact_args::{Arg, Process};
@@ -41,10 +46,8 @@ pub struct Report {
     pub unsound: Vec<String>,
     /// True if the probes show that the kernel refuses every other attempt.
     pub kernel_refuses: bool,
-    /// Collected evidence. Reports show the processes from [`Report::processes`] instead.
+    /// Collected evidence.
     pub evidence: Evidence,
-    /// Started programs, without the prompts in their arguments.
-    pub processes: Vec<Process>,
     /// Expected attempts, files and requests of the profile.
     pub known: Known,
     /// Limits of this isolation or run, beyond those of every run; one sentence each.
@@ -58,7 +61,11 @@ pub struct Report {
 }
 
 /// Result of a comparison with a lock file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    from = "baseline_form::BaselineForm",
+    into = "baseline_form::BaselineForm"
+)]
 pub struct Baseline {
     /// Path of the lock file, escaped.
     pub file: String,
@@ -89,34 +96,16 @@ impl Baseline {
     }
 }
 
-/// Action on a lock file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BaselineOutcome {
-    /// Compared with the run.
-    Compared,
-    /// Rewritten.
-    Updated,
-    /// Created.
-    Made,
-}
-
-impl BaselineOutcome {
-    /// All actions.
-    pub const ALL: [Self; 3] = [Self::Compared, Self::Updated, Self::Made];
-
-    /// Returns the word in every report.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Compared => "compared",
-            Self::Updated => "updated",
-            Self::Made => "made",
-        }
-    }
-}
-
-closed_sets! {
+closed_set! {
     /// Action on a lock file.
-    BaselineOutcome of ALL,
+    pub enum BaselineOutcome {
+        /// Compared with the run.
+        Compared = "compared",
+        /// Rewritten.
+        Updated = "updated",
+        /// Created.
+        Made = "made",
+    }
 }
 
 impl Report {
@@ -124,31 +113,33 @@ impl Report {
     pub fn made(&self) -> impl Iterator<Item = &Finding> {
         self.checks.iter().filter(|finding| match self.purpose {
             Purpose::Judge => true,
-            Purpose::Audit => finding::holds_for_any_program(finding.id),
+            Purpose::Audit => finding::holds_for_any_program(&finding.id),
         })
     }
 }
 
-/// Purpose of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Compare a client with the expectations of a case.
-    Judge,
-    /// Observe the attempts of a program.
-    Audit,
+closed_set! {
+    /// Purpose of a run.
+    pub enum Purpose {
+        /// Compare a client with the expectations of a case.
+        Judge = "judge",
+        /// Observe the attempts of a program.
+        Audit = "audit",
+    }
 }
 
 /// This program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Runner {
     /// `0.1.0`
     pub version: String,
     /// SHA-256 of the executable, lower-case hex.
+    #[schemars(with = "Sha256")]
     pub sha256: String,
 }
 
 /// The machine of the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Release of the kernel, as in uname(2).
     pub kernel: String,
@@ -159,29 +150,68 @@ pub struct Host {
 }
 
 /// Name, source and digest of a case or profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
     /// Name: `case-b`, `reference`.
     pub name: String,
     /// Origin of its file.
+    #[serde(flatten)]
     pub origin: Origin,
 }
 
 /// The client, its command line and its environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Client {
     /// Path of the program as the user gave it, or `built in`.
     pub program: String,
     /// SHA-256 of the program, lower-case hex.
+    #[schemars(with = "Sha256")]
     pub sha256: String,
     /// The profile that spells the options; `None` for an audited program.
     pub profile: Option<Policy>,
     /// Arguments after the program's name.
     pub args: Vec<Arg>,
     /// Environment in the spelling of the profile: placeholders replace values that vary between runs.
-    pub settings: Vec<Variable>,
-    /// Settings of the profile for this case that the run omitted.
-    pub left_out: Vec<Variable>,
+    pub settings: Vec<Setting>,
+    /// Settings of the profile for this case that `--plain` omitted.
+    pub left_out: Vec<Setting>,
+}
+
+/// One variable of the client's environment; placeholders are not filled in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Setting {
+    /// Name of the variable.
+    pub name: String,
+    /// Value, with placeholders.
+    pub value: String,
+    /// Reason for the variable.
+    pub reason: String,
+    /// Cases that set the variable.
+    pub scope: Scope,
+}
+
+closed_set! {
+    /// Cases that set a variable.
+    pub enum Scope {
+        /// Every case: the client does not run without the variable.
+        Always = "always",
+        /// Some cases: the variable reproduces the observed behaviour.
+        Case = "case",
+    }
+}
+
+impl From<&Variable> for Setting {
+    fn from(variable: &Variable) -> Self {
+        Self {
+            name: variable.name.clone(),
+            value: variable.value.clone(),
+            reason: variable.reason.clone(),
+            scope: match variable.cases {
+                Cases::Every => Scope::Always,
+                Cases::Only(_) => Scope::Case,
+            },
+        }
+    }
 }
 
 /// Knowledge of the profile about its client, from which reports take the reasons of expected evidence.
@@ -199,6 +229,37 @@ impl Known {
     /// Returns the reason why a file is expected.
     pub fn reason_for_file(&self, entry: &FileEntry) -> Option<&str> {
         expected::reason_for_file(self.files.as_ref()?, entry)
+    }
+
+    /// Writes the reason of each expected attempt, question and file into the evidence.
+    pub fn explain(&self, evidence: &mut Evidence) {
+        let reasons: Vec<Option<String>> = evidence
+            .attempts
+            .iter()
+            .map(|attempt| self.reason_for_attempt(evidence, attempt))
+            .collect();
+        for (attempt, reason) in evidence.attempts.iter_mut().zip(reasons) {
+            attempt.expected = reason;
+        }
+        for question in &mut evidence.names {
+            question.expected = self.reason_for_question(question);
+        }
+        for entry in &mut evidence.files {
+            entry.expected = self.reason_for_file(entry).map(str::to_owned);
+        }
+    }
+
+    fn reason_for_attempt(&self, evidence: &Evidence, attempt: &Attempt) -> Option<String> {
+        match attempt.kind {
+            AttemptKind::Attempt => {
+                expected::reason_for_attempt(&self.attempts, evidence, attempt).map(str::to_owned)
+            }
+            AttemptKind::Setup => None,
+        }
+    }
+
+    fn reason_for_question(&self, question: &Question) -> Option<String> {
+        expected::reason_for_question(&self.attempts, question).map(str::to_owned)
     }
 }
 

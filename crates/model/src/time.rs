@@ -1,6 +1,6 @@
 //! Wall-clock times as text: RFC 3339, UTC, milliseconds.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const SECONDS_A_DAY: u64 = 86_400;
 
@@ -13,6 +13,11 @@ pub fn rfc3339(time: SystemTime) -> String {
     let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
     let millis = since.subsec_millis();
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// Returns whole milliseconds.
+pub fn millis(duration: Duration) -> u64 {
+    duration.as_millis().try_into().unwrap_or(u64::MAX)
 }
 
 /// Returns year, month and day of the Gregorian calendar for a day counted from 1970-01-01.
@@ -37,8 +42,6 @@ fn civil(days: u64) -> (u64, u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

@@ -8,7 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use model::case::{Access, PathRule, Presence};
 use model::layout::{HOME, PROGRAM_DIRECTORY};
 use model::quote::{known_words, quoted};
-use schemars::JsonSchema;
+use model::schema::values::one_of as one_of_words;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -24,7 +25,7 @@ pub(super) struct PathRuleFile {
     #[schemars(with = "HostPath")]
     path: Spanned<String>,
     /// Access of the client below the path.
-    #[schemars(with = "Access")]
+    #[schemars(schema_with = "access_in_policies")]
     access: Spanned<String>,
     /// True if a host may lack the path; otherwise a missing path is an error.
     #[serde(default)]
@@ -32,6 +33,11 @@ pub(super) struct PathRuleFile {
     /// Reason why the client needs the path.
     #[schemars(with = "Sentence")]
     reason: Spanned<String>,
+}
+
+/// Schema of the rights that a policy file can grant.
+fn access_in_policies(_: &mut SchemaGenerator) -> Schema {
+    one_of_words(&Access::IN_POLICIES.map(Access::word))
 }
 
 /// Parses path rules, each path once. `replace` fills placeholders.

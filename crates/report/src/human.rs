@@ -6,8 +6,8 @@ use std::fmt;
 
 use model::digest::short;
 use model::finding::{Finding, Status, Verdict};
-use model::profile::{Cases, Variable};
 use model::report::{Arg, Client, Purpose, Report};
+use model::report::{Scope, Setting};
 use model::time;
 
 use super::claims::{self, Strength};
@@ -165,7 +165,7 @@ fn findings(
         } else {
             Tone::Doubtful
         };
-        let text = format!("{:<34}{}", finding.id, phrases::asked_by(finding.asked_by));
+        let text = format!("{:<34}{}", finding.id, phrases::asked_by(&finding.asked_by));
         page.say(finding.status.word(), tone, &text)?;
         page.say("", Tone::Quiet, &finding.message)?;
         for (label, text) in [
@@ -205,9 +205,9 @@ fn settings(page: &mut Page<String>, report: &Report) -> fmt::Result {
     } = &report.client;
     let (always, of_case): (Vec<_>, Vec<_>) = settings
         .iter()
-        .partition(|setting| setting.cases == Cases::Every);
+        .partition(|setting| setting.scope == Scope::Always);
     page.heading("Settings in the client's environment")?;
-    let shown = |setting: &Variable| format!("{}={}", setting.name, setting.value);
+    let shown = |setting: &Setting| format!("{}={}", setting.name, setting.value);
     for setting in of_case {
         page.quote("this case", &shown(setting))?;
         page.quote("reason", &setting.reason)?;
@@ -288,8 +288,8 @@ fn skipped(page: &mut Page<String>, report: &Report) -> fmt::Result {
         })
 }
 
-fn area_and_name(finding: &Finding) -> (&'static str, &'static str) {
-    finding.id.split_once('/').unwrap_or((finding.id, ""))
+fn area_and_name(finding: &Finding) -> (&str, &str) {
+    finding.id.split_once('/').unwrap_or((&finding.id, ""))
 }
 
 fn with_status(report: &Report, status: Status) -> impl Iterator<Item = &Finding> {

@@ -14,11 +14,13 @@ use serde_json::ser::{Formatter, PrettyFormatter};
 use super::RenderError;
 
 pub mod change_form;
-mod wire;
+mod document;
+
+pub use document::{Document, DocumentError};
 
 /// Renders the report as UTF-8 JSON, indented, with a line feed at the end.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
-    Ok(document(&wire::Report::from(report))?)
+    Ok(document(&Document::from(report))?)
 }
 
 /// Writes any value in the form of [`render`].
@@ -38,7 +40,7 @@ pub fn document(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 
 /// Returns the schema of the documents that [`render`] writes.
 pub fn schema() -> Schema {
-    schema::of_document::<wire::Report<'_>>(wire::SCHEMA)
+    schema::of_document::<Document<'_>>(document::SCHEMA)
 }
 
 /// Pretty formatter that also escapes dangerous characters.

@@ -61,8 +61,8 @@ fn properties(report: &Report) -> [(&'static str, String); 8] {
 }
 
 fn test_case(finding: &Finding) -> TestCase {
-    let (area, _) = finding.id.split_once('/').unwrap_or((finding.id, ""));
-    let mut case = TestCase::new(finding.id, status(finding));
+    let (area, _) = finding.id.split_once('/').unwrap_or((&finding.id, ""));
+    let mut case = TestCase::new(&*finding.id, status(finding));
     case.set_classname(area);
     // All checks are made together after the run, but viewers expect a time.
     case.set_time(Duration::ZERO);
@@ -86,7 +86,7 @@ fn status(finding: &Finding) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
     status
         .set_message(text(&finding.message))
-        .set_type(phrases::asked_by(finding.asked_by))
+        .set_type(phrases::asked_by(&finding.asked_by))
         .set_description(description(finding));
     status
 }

@@ -12,7 +12,7 @@ use model::difference::{Accept, Difference};
 use model::evidence::{Advice, GapKind};
 use model::finding::{Finding, Status};
 use model::report::{BaselineOutcome, Purpose, Report};
-use model::{digest, expected, labels};
+use model::{digest, expected};
 
 use super::claims::{self, Strength};
 use super::headline::{Headline, headline, is_shown_as_attempts};
@@ -147,7 +147,7 @@ fn requests(page: &mut Page, report: &Report, none: Option<&str>) -> fmt::Result
     let rows = report.evidence.requests.iter().map(|request| {
         [
             request.seq.to_string(),
-            labels::class(request.class).to_owned(),
+            request.class.word().to_owned(),
             code(&phrases::request_line(request)),
             request
                 .status
@@ -172,7 +172,7 @@ fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool)
     let part = |part: Option<&str>| part.map_or(String::new(), code);
     let rows = report.checks.iter().filter(wrong).map(|finding| {
         [
-            code(finding.id),
+            code(&finding.id),
             finding.status.word().to_owned(),
             part(finding.object.as_deref()),
             part(finding.expected.as_deref()),
@@ -238,7 +238,7 @@ fn lookups(page: &mut Page, report: &Report) -> fmt::Result {
         [
             code(&phrases::quoted(&lookup.path)),
             lookup.paths.to_string(),
-            labels::lookup_kind(lookup.kind).to_owned(),
+            lookup.kind.word().to_owned(),
             lookup.count.to_string(),
             advice,
         ]
@@ -263,7 +263,7 @@ fn files(page: &mut Page, report: &Report) -> fmt::Result {
         [
             entry.root.word().to_owned(),
             code(&entry.path),
-            labels::file_kind(entry.kind).to_owned(),
+            entry.kind.word().to_owned(),
             format!("{:04o}", entry.mode),
             entry.bytes.to_string(),
         ]
@@ -274,6 +274,7 @@ fn files(page: &mut Page, report: &Report) -> fmt::Result {
 
 fn programs(page: &mut Page, report: &Report) -> fmt::Result {
     let rows = report
+        .evidence
         .processes
         .iter()
         .map(|process| [process.pid.to_string(), code(&process.with_name())]);
@@ -296,7 +297,7 @@ fn wider_rules(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
 
 fn gaps(page: &mut Page, report: &Report) -> fmt::Result {
     let gaps = report.evidence.gaps.iter();
-    let rows = gaps.map(|gap| [labels::gap(gap.what).to_owned(), code(&gap.detail)]);
+    let rows = gaps.map(|gap| [gap.what.word().to_owned(), code(&gap.detail)]);
     page.table(
         Length::Theirs,
         "Evidence that is incomplete",

@@ -8,7 +8,7 @@ use model::report::{Baseline, BaselineOutcome};
 use model::secret::CREDENTIAL_HEADERS;
 
 /// Source of a requirement: a section of the specification, or the lock file.
-pub(super) fn asked_by(asked_by: AskedBy) -> String {
+pub(super) fn asked_by(asked_by: &AskedBy) -> String {
     match asked_by {
         AskedBy::Specification(section) => format!("specification, section {section}"),
         AskedBy::LockFile => "the lock file".to_owned(),
@@ -18,7 +18,7 @@ pub(super) fn asked_by(asked_by: AskedBy) -> String {
 /// Splits the found value into lines. Only drift has several, and the runner wrote those.
 pub(super) fn found(finding: &Finding) -> Vec<&str> {
     let found = finding.found.as_deref();
-    match finding.asked_by {
+    match &finding.asked_by {
         AskedBy::LockFile => found.into_iter().flat_map(str::lines).collect(),
         AskedBy::Specification(_) => found.into_iter().collect(),
     }
@@ -47,10 +47,7 @@ pub(super) fn lock_file(baseline: &Baseline) -> String {
 
 /// Returns `built in`, or the path of the file.
 pub(super) fn source(source: &Source) -> String {
-    match source {
-        Source::BuiltIn => "built in".to_owned(),
-        Source::File(path) => path.display().to_string(),
-    }
+    source.to_string()
 }
 
 /// Reason why no option shows a path, in full.

@@ -134,10 +134,10 @@ fn because(finding: &Finding) -> String {
 }
 
 fn rule(finding: &Finding) -> Rule {
-    let meaning = finding::meaning(finding.id).sentence;
-    let asked = format!("Asked by: {}.", phrases::asked_by(finding.asked_by));
+    let meaning = finding::meaning(&finding.id).sentence;
+    let asked = format!("Asked by: {}.", phrases::asked_by(&finding.asked_by));
     Rule {
-        id: finding.id.to_owned(),
+        id: finding.id.to_string(),
         short_description: text(meaning),
         full_description: text(&format!("{meaning} {asked}")),
         help: text(&format!(
@@ -148,7 +148,7 @@ fn rule(finding: &Finding) -> Rule {
             level: Level::Error,
         },
         properties: RuleProperties {
-            tags: [area(finding.id).to_owned()],
+            tags: [area(&finding.id).to_owned()],
             specification: finding.asked_by.section().to_owned(),
         },
     }
@@ -187,7 +187,7 @@ fn result(report: &Report, reported: &Reported<'_>) -> log::Finding {
         }),
     };
     log::Finding {
-        rule_id: finding.id.to_owned(),
+        rule_id: finding.id.to_string(),
         rule_index: reported.index,
         kind: "fail",
         level: match reported.decision {
@@ -214,7 +214,7 @@ fn message(reported: &Reported<'_>) -> Text {
         Status::Failed | Status::Errored => literal(&sentence(&finding.message)),
         // The message of such a check states a result that an unsound run cannot prove.
         Status::Passed | Status::Skipped => {
-            format!("Asked: {}", literal(finding::meaning(finding.id).sentence))
+            format!("Asked: {}", literal(finding::meaning(&finding.id).sentence))
         }
     });
     let line = |label, part: &str| format!("{label}: '{}'.", literal(part));
@@ -282,7 +282,7 @@ fn notifications(report: &Report, reported: &[Reported<'_>]) -> Vec<Notification
             level: Level::Error,
             message: text(&not_decided(because)),
             associated_rule: Some(RuleReference {
-                id: one.finding.id.to_owned(),
+                id: one.finding.id.to_string(),
                 index: one.index,
             }),
         })
@@ -297,7 +297,7 @@ fn notifications(report: &Report, reported: &[Reported<'_>]) -> Vec<Notification
             phrases::found(finding).join("; ")
         )),
         associated_rule: Some(RuleReference {
-            id: finding.id.to_owned(),
+            id: finding.id.to_string(),
             index,
         }),
     });

@@ -11,8 +11,8 @@ use model::evidence::fixture::{
     Fixture, add_header, case_b, connect, digest, file, gap, head_request, insert_record, question,
 };
 use model::evidence::{
-    Advice, Attempt, Evidence, Exit, GapKind, LayerStatus, Lookup, RequestClass, Root, Sighting,
-    Survivor,
+    Advice, Attempt, Evidence, Exit, FileKind, GapKind, LayerStatus, Lookup, Record, RequestClass,
+    Root, Sighting, Survivor,
 };
 use model::finding::{Finding, Status, Verdict};
 use model::journal::Head;
@@ -27,6 +27,7 @@ pub(crate) use judge::fixture::*;
 
 mod ci;
 mod crowd;
+mod document;
 mod drift;
 mod page;
 mod sarif;

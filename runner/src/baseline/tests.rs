@@ -63,7 +63,7 @@ fn a_behaviour_that_only_the_lock_file_does_not_know_fails_by_that_check_alone()
         .checks
         .iter()
         .filter(|one| one.status == Status::Failed);
-    assert_eq!(failed.map(|one| one.id).collect::<Vec<_>>(), [BASELINE]);
+    assert_eq!(failed.map(|one| &*one.id).collect::<Vec<_>>(), [BASELINE]);
     assert_eq!(report.verdict, Verdict::Failed);
     let finding = finding(&report);
     assert_eq!(
@@ -80,7 +80,7 @@ fn a_behaviour_that_only_the_lock_file_does_not_know_fails_by_that_check_alone()
     assert_eq!(
         (accept.verb, accept.table.as_str(), accept.line.as_str()),
         (
-            "change",
+            "change".into(),
             "[requests]",
             "\"POST /v1/messages\" = \"message, status 201\""
         )

@@ -78,7 +78,7 @@ pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
             kind: AttemptKind::Attempt,
             pid: 0,
             program: UNKNOWN.to_owned(),
-            syscall: UNKNOWN,
+            syscall: UNKNOWN.into(),
             family: None,
             socket_type: None,
             protocol: None,
@@ -87,6 +87,7 @@ pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
             outcome,
             count,
             names: Vec::new(),
+            expected: None,
         })
         .collect()
 }

@@ -191,6 +191,7 @@ impl Walk<'_> {
             sha256: None,
             target: None,
             transient: false,
+            expected: None,
         };
         self.look_for_credential_in_name(path, &entry.path);
         let mut entered = None;

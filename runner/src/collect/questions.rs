@@ -105,6 +105,7 @@ impl Questions {
             kind: key.kind.clone(),
             odd: key.odd.as_ref().map(|odd| odd.what.clone()),
             count,
+            expected: None,
         });
         self.index.insert(key, self.asked.len() - 1);
     }

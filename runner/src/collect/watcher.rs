@@ -118,6 +118,7 @@ impl Gone {
                 sha256: None,
                 target: None,
                 transient: true,
+                expected: None,
             });
         }
         found.files.sort_by(|one, other| one.path.cmp(&other.path));

@@ -143,7 +143,10 @@ fn with_errored_baseline(change: fn(&mut Fixture)) -> model::report::Report {
     change(&mut run);
     let mut errored = report(run);
     let mut finding = errored.checks[0].clone();
-    (finding.id, finding.status) = (model::finding::BASELINE, model::finding::Status::Errored);
+    (finding.id, finding.status) = (
+        model::finding::BASELINE.into(),
+        model::finding::Status::Errored,
+    );
     errored.checks.push(finding);
     errored.verdict = model::finding::Verdict::Errored;
     errored

@@ -18,7 +18,7 @@ mod requests;
 mod run;
 
 /// Ids with this status after a change to a perfect run.
-fn with_status(status: Status, fixture: &Fixture) -> Vec<&'static str> {
+fn with_status(status: Status, fixture: &Fixture) -> Vec<std::borrow::Cow<'static, str>> {
     let findings = check(&fixture.case, &fixture.profile, &fixture.evidence);
     findings
         .into_iter()

@@ -143,7 +143,7 @@ fn accepted(old: &Lock, new: &Lock) -> Lock {
             .skip(begin + 1)
             .take_while(|line| !line.is_empty());
         let place = inside.position(|line| line.starts_with(&format!("{key} = ")));
-        match (verb, place) {
+        match (&*verb, place) {
             ("add", None) => lines.insert(begin + 1, line),
             ("change", Some(at)) => lines[begin + 1 + at] = line,
             ("delete", Some(at)) => {

@@ -23,6 +23,7 @@ mod policy;
 use policy::{case, profile};
 
 pub use change::*;
+pub use ledger::PROMPTS;
 pub use policy::limits;
 
 /// Start of every fixture, in milliseconds of the epoch.
@@ -126,11 +127,12 @@ fn evidence() -> Evidence {
         provider_events: provider_events(),
         records: records(),
         files: files(),
-        made_and_removed: vec![
-            (Root::Home, Some(0)),
-            (Root::Tmp, Some(0)),
-            (Root::Work, Some(0)),
-        ],
+        made_and_removed: Root::ALL
+            .map(|root| MadeAndRemoved {
+                root,
+                count: Some(0),
+            })
+            .into(),
         file_watch: FileWatch::Whole,
         stderr: Stderr::default(),
         sightings: Vec::new(),

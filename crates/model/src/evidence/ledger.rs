@@ -2,8 +2,16 @@
 //!
 //! Types only. The supervisor fills them, and the checks judge them.
 
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::form;
+use crate::closed_set::closed_set;
+
 /// One kind of call to one destination, recorded by the supervisor before the call was made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     /// Number from 1, in the order of first occurrence.
     pub seq: u64,
@@ -16,10 +24,11 @@ pub struct Attempt {
     /// Path of the calling program inside the sandbox; hostile.
     pub program: String,
     /// Name of the system call: `connect`, `sendto`, …
-    pub syscall: &'static str,
+    pub syscall: Cow<'static, str>,
     /// `inet`, `inet6`, `unix`, `netlink`, or the number of the family.
     pub family: Option<String>,
     /// `stream`, `dgram`, `raw`, …, or the number of the type; `None` if the call has no type.
+    #[serde(rename = "type")]
     pub socket_type: Option<String>,
     /// Number of the protocol; `None` if the call has none.
     pub protocol: Option<u32>,
@@ -28,11 +37,15 @@ pub struct Attempt {
     /// Port, for the families `inet` and `inet6`.
     pub port: Option<u16>,
     /// Outcome of the call.
+    #[serde(flatten)]
     pub outcome: Outcome,
     /// Number of calls.
     pub count: u64,
     /// Names in the sent data, if it was a DNS query.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+    /// Reason in the profile for accepting the call; null for a finding, for setup, and before the report is built.
+    pub expected: Option<String>,
 }
 
 /// Counts of calls and questions beyond the largest kept number.
@@ -70,17 +83,19 @@ impl Unlisted {
     }
 }
 
-/// Rule of the checks for an entry of the ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AttemptKind {
-    /// Judged: a call to another destination than the stub, or one that could lead there.
-    Attempt,
-    /// Not judged: a part of connecting to the stub or of finding it.
-    Setup,
+closed_set! {
+    /// Rule of the checks for an entry of the ledger.
+    pub enum AttemptKind {
+        /// Judged: a call to another destination than the stub, or one that could lead there.
+        Attempt = "attempt",
+        /// Not judged: a part of connecting to the stub or of finding it.
+        Setup = "setup",
+    }
 }
 
 /// Outcome of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "form::OutcomeForm", into = "form::OutcomeForm")]
 pub enum Outcome {
     /// The call was let through to the kernel, where the network namespace decides.
     Allowed,
@@ -99,16 +114,20 @@ impl std::hash::Hash for Outcome {
 }
 
 /// A question to the resolver inside the sandbox.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
     /// Name in lower case without the final dot; `.` for the root. A byte that is not visible ASCII is `\DDD`. Hostile.
     pub name: String,
     /// Record type: `A`, `AAAA`, …, or `TYPE65`; `malformed`, with an empty name, for a datagram that is not a query.
+    #[serde(rename = "type")]
     pub kind: String,
     /// Difference from an ordinary query: `1300 bytes after the question, 1327 bytes`. `None` for an ordinary one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub odd: Option<String>,
     /// Number of questions.
     pub count: u64,
+    /// Reason in the profile for accepting the question; null for a finding, and before the report is built.
+    pub expected: Option<String>,
 }
 
 impl Question {
@@ -121,9 +140,11 @@ impl Question {
     }
 }
 
-/// One program that the client started, including the client itself.
+/// One program that the client started, including the client itself, as the supervisor saw it.
+///
+/// [`Process`](crate::report::Process) is its form in the evidence, without prompts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Process {
+pub struct Started {
     /// Process id inside the sandbox.
     pub pid: i32,
     /// Process id of the parent, inside the sandbox.

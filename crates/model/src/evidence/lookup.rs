@@ -2,15 +2,21 @@
 //!
 //! Types only. The supervisor records the lookups; the runner derives the advice.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::form;
+use crate::closed_set::closed_set;
+
 /// Paths of one kind that the same option would show, or that no option would show.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lookup {
+    /// The strongest use of any of the paths.
+    pub kind: LookupKind,
     /// The path, or a directory that contains all paths; hostile.
     pub path: String,
     /// Number of paths.
     pub paths: u64,
-    /// The strongest use of any of the paths.
-    pub kind: LookupKind,
     /// Number of lookups of all paths together.
     pub count: u64,
     /// Time of the first lookup.
@@ -19,21 +25,23 @@ pub struct Lookup {
     pub advice: Advice,
 }
 
-/// Use of a path, in the order of strength.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LookupKind {
-    /// The path was opened for reading, queried, or entered.
-    Read,
-    /// The path was opened as a directory.
-    List,
-    /// The path was passed to execve(2) and did not exist.
-    Execute,
-    /// The path was opened for writing, created, removed, renamed or changed.
-    Write,
+closed_set! {
+    /// Use of a path, in the order of strength.
+    pub enum LookupKind {
+        /// The path was opened for reading, queried, or entered.
+        Read = "read",
+        /// The path was opened as a directory.
+        List = "list",
+        /// The path was passed to execve(2) and did not exist.
+        Execute = "execute",
+        /// The path was opened for writing, created, removed, renamed or changed.
+        Write = "write",
+    }
 }
 
 /// Change of the command line that would show a path.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "form::AdviceForm", into = "form::AdviceForm")]
 pub enum Advice {
     /// Show this path.
     Read(String),
@@ -43,21 +51,22 @@ pub enum Advice {
     Never(Reason),
 }
 
-/// Reason why no option would show a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// The path is below /proc, /sys, /dev or /run.
-    System,
-    /// The path is a device, a socket, a pipe, or a directory whose names lead to other machines.
-    Special,
-    /// The path is the root, a home directory, or a parent of one: too much to show as a whole.
-    Broad,
-    /// The sandbox has its own object at the path.
-    Own,
-    /// The path has characters that cannot be typed.
-    Unspelt,
-    /// The path is in the home of the sandbox, which starts empty.
-    Absent,
+closed_set! {
+    /// Reason why no option would show a path.
+    pub enum Reason {
+        /// The path is below /proc, /sys, /dev or /run.
+        System = "system",
+        /// The path is a device, a socket, a pipe, or a directory whose names lead to other machines.
+        Special = "special",
+        /// The path is the root, a home directory, or a parent of one: too much to show as a whole.
+        Broad = "broad",
+        /// The sandbox has its own object at the path.
+        Own = "own",
+        /// The path has characters that cannot be typed.
+        Unspelt = "unspelt",
+        /// The path is in the home of the sandbox, which starts empty.
+        Absent = "absent",
+    }
 }
 
 /// Largest number of kept lookups; a gap reports more.

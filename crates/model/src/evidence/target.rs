@@ -16,7 +16,7 @@ const LIMIT: &str = "limit of ";
 impl Attempt {
     /// Returns true if the call names a destination: connect(2), or a send with an address.
     pub fn has_destination(&self) -> bool {
-        DIRECTED.contains(&self.syscall)
+        DIRECTED.contains(&&*self.syscall)
     }
 
     /// Returns the IP address; an IPv4-mapped IPv6 address gives the IPv4 address.
@@ -52,7 +52,7 @@ impl Attempt {
         }
         let kind = self.socket_type.clone();
         let protocol = self.protocol.map(|number| format!("protocol {number}"));
-        let words = [Some(self.syscall.to_owned()), place, kind, protocol];
+        let words = [Some(self.syscall.to_string()), place, kind, protocol];
         Vec::from_iter(words.into_iter().flatten()).join(" ")
     }
 
@@ -143,7 +143,7 @@ mod tests {
         socket.protocol = Some(3);
         assert_eq!(socket.target(), "socket packet raw protocol 3");
         let mut bind = connect("inet", "0.0.0.0", Some(8080));
-        bind.syscall = "bind";
+        bind.syscall = "bind".into();
         assert_eq!(bind.target(), "bind inet:0.0.0.0:8080");
         assert_eq!(attempt("io_uring_setup").target(), "io_uring_setup");
     }

@@ -1,7 +1,11 @@
 //! Redaction of prompts in the arguments of programs.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::digest;
 use crate::evidence::{self, MAX_ARGUMENT_BYTES};
+use crate::schema::values::Sha256;
 use crate::text::printable;
 
 /// Shortest prompt to search for, in bytes. A shorter one may be part of any word, so it must equal the argument.
@@ -12,7 +16,9 @@ const PREFIX_BYTES: usize = 16;
 const MIN_COMPLETE_BYTES: usize = MAX_ARGUMENT_BYTES - 3;
 
 /// One argument, redacted if it is a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Argument")]
 pub enum Arg {
     /// An option, or a value without a prompt.
     Word(String),
@@ -21,12 +27,13 @@ pub enum Arg {
         /// Length in bytes.
         bytes: u64,
         /// SHA-256, lower-case hex.
+        #[schemars(with = "Sha256")]
         sha256: String,
     },
 }
 
 /// One started program, including the client itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
     /// Process id inside the sandbox.
     pub pid: i32,
@@ -40,7 +47,7 @@ pub struct Process {
 
 impl Process {
     /// Redacts the arguments of a process of a client that was started with `prompts`.
-    pub fn new(process: &evidence::Process, prompts: &[&str]) -> Self {
+    pub fn new(process: &evidence::Started, prompts: &[&str]) -> Self {
         let prompts: Vec<_> = prompts.iter().map(spelt).collect();
         let args = process.args.iter();
         Self {
@@ -182,7 +189,7 @@ mod tests {
     #[test]
     fn prompt_with_a_backslash_is_hidden_as_it_is() {
         let told = r"Match \d and \xff in this.";
-        let process = evidence::Process {
+        let process = evidence::Started {
             pid: 2,
             ppid: 1,
             program: "/client".to_owned(),

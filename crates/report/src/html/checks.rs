@@ -50,7 +50,7 @@ fn article(finding: &Finding) -> Markup {
                     @if let Some(part) = part { dt { (name) } dd { (code(part)) } }
                 }
             }
-            p.spec { "Asked by: " (phrases::asked_by(finding.asked_by)) }
+            p.spec { "Asked by: " (phrases::asked_by(&finding.asked_by)) }
         }
     }
 }
@@ -92,7 +92,7 @@ fn table(findings: &[&Finding]) -> Markup {
 fn row(finding: &Finding) -> Markup {
     let check = html! {
         a href={ "#check-" (finding.id) } { code { (finding.id) } }
-        @if let AskedBy::Specification(section) = finding.asked_by { " " span.spec { "§ " (section) } }
+        @if let AskedBy::Specification(section) = &finding.asked_by { " " span.spec { "§ " (section) } }
         p { (ClientText(&finding.message)) }
         @if let Some(object) = &finding.object { p { (code(object)) } }
     };

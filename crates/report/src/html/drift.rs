@@ -37,7 +37,7 @@ fn article(baseline: &Baseline, found: &Difference) -> Markup {
                     @if let Some(value) = value { dt { (name) } dd { (code(value)) } }
                 }
                 @if let Some(Accept { verb, table, line }) = baseline.to_accept(found) {
-                    dt { "To accept" } dd { (ClientText(verb)) " in " (code(&table)) }
+                    dt { "To accept" } dd { (ClientText(&verb)) " in " (code(&table)) }
                     dt { "Line" } dd { (code(&line)) }
                 }
             }

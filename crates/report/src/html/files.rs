@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 use model::evidence::{Exit, FileEntry};
-use model::labels;
 use model::report::Report;
 
 use super::budget::{Budget, Column};
@@ -32,7 +31,7 @@ pub(super) fn files(report: &Report) -> Section {
                     (code(&entry.path))
                     @if let Some(target) = &entry.target { " → " (code(target)) }
                 },
-                html! { (labels::file_kind(entry.kind)) },
+                html! { (entry.kind.word()) },
                 html! { code { (format!("{:04o}", entry.mode)) } },
                 html! { (phrases::grouped(entry.bytes)) },
                 html! { @if let Some(sha256) = &entry.sha256 { (digest(sha256)) } },
@@ -64,7 +63,7 @@ pub(super) fn transient(report: &Report) -> Option<Section> {
             (Budget::CLIENT.table(columns, &gone, |entry| [
                 html! { (entry.root.word()) },
                 code(&entry.path),
-                html! { (labels::file_kind(entry.kind)) },
+                html! { (entry.kind.word()) },
                 known(report, entry),
             ]))
         }
@@ -86,10 +85,10 @@ fn known(report: &Report, entry: &FileEntry) -> Markup {
 /// Counts of removed objects: `2 in home`.
 fn removed(report: &Report) -> Vec<String> {
     let counts = report.evidence.made_and_removed.iter();
-    let counts = counts.filter(|(_, count)| *count != Some(0));
-    let counts = counts.map(|(root, count)| match count {
-        Some(count) => format!("{} in {}", phrases::grouped(*count), root.word()),
-        None => format!("not counted in {}", root.word()),
+    let counts = counts.filter(|gone| gone.count != Some(0));
+    let counts = counts.map(|gone| match gone.count {
+        Some(count) => format!("{} in {}", phrases::grouped(count), gone.root.word()),
+        None => format!("not counted in {}", gone.root.word()),
     });
     counts.collect()
 }

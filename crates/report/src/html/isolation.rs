@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 use model::evidence::{CanaryMode, CanaryStatus, LayerNeed, LayerStatus};
-use model::labels;
 use model::report::Report;
 
 use super::badge::badge;
@@ -51,7 +50,7 @@ fn layer_status(status: LayerStatus) -> Markup {
         LayerStatus::Partial => ("errored", "!"),
         LayerStatus::Absent => ("failed", "✕"),
     };
-    badge(class, sign, labels::layer_status(status))
+    badge(class, sign, status.word())
 }
 
 /// Draws the probes of the canary.
@@ -118,7 +117,7 @@ pub(super) fn gaps(report: &Report) -> Option<Section> {
     }
     let columns = [Column::Word("part"), Column::Text("why")];
     let body = Budget::CLIENT.table(columns, gaps, |gap| {
-        [html! { (labels::gap(gap.what)) }, code(&gap.detail)]
+        [html! { (gap.what.word()) }, code(&gap.detail)]
     });
     Some(
         Section::new("gaps", "Evidence that is incomplete", body).with_note(gaps.len().to_string()),

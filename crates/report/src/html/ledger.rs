@@ -6,7 +6,6 @@ use maud::{Markup, html};
 use model::case::Tier;
 use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
 use model::expected::{self, AttemptGroup};
-use model::labels;
 use model::report::{Purpose, Report};
 
 use super::budget::{Budget, Column, cells, head, missing};
@@ -146,7 +145,7 @@ pub(super) fn names(report: &Report) -> Option<Section> {
 
 pub(super) fn programs(report: &Report) -> Option<Section> {
     let survivors = &report.evidence.survivors;
-    if report.processes.is_empty() && survivors.is_empty() {
+    if report.evidence.processes.is_empty() && survivors.is_empty() {
         return None;
     }
     let columns = [
@@ -156,7 +155,7 @@ pub(super) fn programs(report: &Report) -> Option<Section> {
         Column::Text("arguments"),
     ];
     let body = html! {
-        (Budget::CLIENT.table(columns, &report.processes, |process| [
+        (Budget::CLIENT.table(columns, &report.evidence.processes, |process| [
             html! { (process.pid) },
             html! { (process.ppid) },
             code(&process.with_name()),
@@ -170,7 +169,7 @@ pub(super) fn programs(report: &Report) -> Option<Section> {
             ]))
         }
     };
-    let number = report.processes.len().to_string();
+    let number = report.evidence.processes.len().to_string();
     Some(Section::new("programs", "Programs started", body).with_note(number))
 }
 
@@ -205,7 +204,7 @@ pub(super) fn lookups(report: &Report) -> Option<Section> {
         [
             code(&phrases::quoted(&lookup.path)),
             html! { (phrases::grouped(lookup.paths)) },
-            html! { (labels::lookup_kind(lookup.kind)) },
+            html! { (lookup.kind.word()) },
             html! { (phrases::grouped(lookup.count)) },
             html! { (at(lookup.at_us)) },
             advice,

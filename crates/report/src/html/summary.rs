@@ -1,8 +1,8 @@
 //! Summary sections: program and isolation, reasons of an unsound run, claims, settings, wider rules.
 
 use maud::{Markup, html};
-use model::profile::{Cases, Variable};
 use model::report::{Arg, Policy, Purpose, Report};
+use model::report::{Scope, Setting};
 use model::time;
 
 use super::budget::{Budget, Column};
@@ -157,14 +157,14 @@ fn claim_list(class: &str, sign: &str, title: &str, claims: &[&str]) -> Markup {
 /// Draws the variables that the profile set, because they may change the client's behaviour.
 pub(super) fn settings(report: &Report) -> Option<Section> {
     let set = report.client.settings.iter().map(|setting| {
-        let scope = match setting.cases {
-            Cases::Every => "set always",
-            Cases::Only(_) => "set for this case",
+        let scope = match setting.scope {
+            Scope::Always => "set always",
+            Scope::Case => "set for this case",
         };
         (scope, setting)
     });
     let left_out = report.client.left_out.iter();
-    let rows: Vec<(&str, &Variable)> = set
+    let rows: Vec<(&str, &Setting)> = set
         .chain(left_out.map(|setting| ("left out by --plain", setting)))
         .collect();
     if rows.is_empty() {

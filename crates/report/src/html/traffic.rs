@@ -3,7 +3,6 @@
 use maud::{Markup, PreEscaped, html};
 use model::evidence::{Connection, Request};
 use model::journal::{Body, Content, End, Head};
-use model::labels;
 use model::report::Report;
 
 use super::budget::{Budget, Column, missing};
@@ -83,7 +82,7 @@ fn line(request: &Request) -> Markup {
         }
         p.facts {
             span { (at(request.at_us)) }
-            span { "class " (labels::class(request.class)) }
+            span { "class " (request.class.word()) }
             span { "connection " (request.connection) }
             span { (bytes(length)) }
             span { (answer) }

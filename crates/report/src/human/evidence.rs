@@ -3,7 +3,6 @@
 use std::fmt;
 
 use model::evidence::{CanaryStatus, Exit, FileEntry, FileKind, LayerStatus, Record, Request};
-use model::labels;
 use model::report::Report;
 use model::text::count;
 
@@ -51,7 +50,7 @@ fn request(request: &Request) -> Row<5> {
     let cells = [
         request.seq.to_string(),
         seconds(request.at_us),
-        labels::class(request.class).to_owned(),
+        request.class.word().to_owned(),
         request
             .status
             .map_or("no answer".to_owned(), |status| format!("status {status}")),
@@ -119,7 +118,7 @@ pub(super) fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
 fn file(entry: &FileEntry) -> Row<5> {
     let cells = [
         entry.root.word().to_owned(),
-        labels::file_kind(entry.kind).to_owned(),
+        entry.kind.word().to_owned(),
         format!("{:04o}", entry.mode),
         format!("{} bytes", grouped(entry.bytes)),
         entry.sha256.as_deref().map_or_else(String::new, short),
@@ -145,7 +144,7 @@ pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::
             Row {
                 cells: [
                     entry.root.word().to_owned(),
-                    labels::file_kind(entry.kind).to_owned(),
+                    entry.kind.word().to_owned(),
                     match (&report.known.files, reason) {
                         (None, _) => "",
                         (Some(_), None) => "not known",
@@ -164,10 +163,10 @@ pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::
         .evidence
         .made_and_removed
         .iter()
-        .filter(|(_, count)| *count != Some(0))
-        .map(|(root, count)| match count {
-            Some(count) => format!("{} in {}", grouped(*count), root.word()),
-            None => format!("not counted in {}", root.word()),
+        .filter(|gone| gone.count != Some(0))
+        .map(|gone| match gone.count {
+            Some(count) => format!("{} in {}", grouped(count), gone.root.word()),
+            None => format!("not counted in {}", gone.root.word()),
         })
         .collect();
     let started = report.evidence.exit != Exit::NotStarted;
@@ -257,7 +256,7 @@ pub(super) fn isolation_in_short(page: &mut Page<String>, report: &Report) -> fm
 /// Shows the layers that are partial or absent.
 fn lost_layers(page: &mut Page<String>, report: &Report) -> fmt::Result {
     for layer in &report.evidence.layers {
-        let need = labels::layer_need(layer.need).replace('-', " ");
+        let need = layer.need.word().replace('-', " ");
         let text = format!("{} ({need}): {}", layer.name, layer.detail);
         match layer.status {
             LayerStatus::Enforced => {}
@@ -291,7 +290,7 @@ fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
         &format!("{} held{counts}", count(held, "probe")),
     )?;
     for probe in canaries {
-        let mode = labels::canary_mode(probe.mode);
+        let mode = probe.mode.word();
         let text = format!(
             "{} ({mode}): expected {}, observed {}",
             probe.name, probe.expected, probe.observed
@@ -321,7 +320,7 @@ pub(super) fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
     }
     page.heading("Evidence that is incomplete")?;
     gaps.iter()
-        .try_for_each(|gap| page.quote(labels::gap(gap.what), &gap.detail))
+        .try_for_each(|gap| page.quote(gap.what.word(), &gap.detail))
 }
 
 /// `+0.212 s`

@@ -111,13 +111,18 @@ pub(super) fn names(page: &mut Page<String>, report: &Report) -> fmt::Result {
 }
 
 pub(super) fn programs(page: &mut Page<String>, report: &Report) -> fmt::Result {
-    if report.processes.is_empty() {
+    if report.evidence.processes.is_empty() {
         return Ok(());
     }
     page.heading("Programs started")?;
     page.table(
         [Align::Right, Align::Right],
-        &report.processes.iter().map(program).collect::<Vec<_>>(),
+        &report
+            .evidence
+            .processes
+            .iter()
+            .map(program)
+            .collect::<Vec<_>>(),
     )
 }
 

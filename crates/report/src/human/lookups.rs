@@ -4,7 +4,6 @@ use std::fmt;
 
 use model::case::Tier;
 use model::evidence::{Advice, Exit, Lookup};
-use model::labels;
 use model::report::Report;
 
 use super::ledger::times;
@@ -40,10 +39,7 @@ fn row(lookup: &Lookup) -> Row<2> {
         Advice::Never(reason) => format!("({})", phrases::reason_in_full(*reason)),
     };
     Row {
-        cells: [
-            labels::lookup_kind(lookup.kind).to_owned(),
-            times(lookup.count),
-        ],
+        cells: [lookup.kind.word().to_owned(), times(lookup.count)],
         last: format!("{paths}   {advice}"),
     }
 }

@@ -17,13 +17,13 @@ const SOURCE_ROOT: &str = "%SRCROOT%";
 
 /// Returns the file that requires a check, and the lines in it, from 1. Drift may have several.
 pub(super) fn locations(report: &Report, finding: &Finding) -> (ArtifactLocation, Vec<usize>) {
-    match (finding.asked_by, &report.lock_place) {
+    match (&finding.asked_by, &report.lock_place) {
         (AskedBy::LockFile, Some(lock)) => {
             let known = Some(lock.lines.clone()).filter(|lines| !lines.is_empty());
             (lock_location(lock), known.unwrap_or_else(|| vec![1]))
         }
         (AskedBy::LockFile, None) | (AskedBy::Specification(_), _) => {
-            let key = finding::meaning(finding.id).key;
+            let key = finding::meaning(&finding.id).key;
             let line = report.case.origin.outline.line(key);
             (case_file(report), vec![line])
         }
@@ -113,7 +113,7 @@ fn drift(report: &Report) -> impl Iterator<Item = &str> {
 pub(super) fn fingerprints(report: &Report, finding: &Finding) -> Fingerprints {
     let profile = report.client.profile.as_ref();
     let client = profile.map_or_else(|| program(report), |profile| profile.name.as_str());
-    let mut identity = vec![finding.id, report.case.name.as_str(), client];
+    let mut identity = vec![&*finding.id, report.case.name.as_str(), client];
     if finding.asked_by == AskedBy::LockFile {
         identity.extend(drift(report));
     }

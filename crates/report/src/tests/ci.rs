@@ -104,7 +104,7 @@ fn a_reader_finds_each_check_of_the_junit_report_with_its_status() {
             panic!("{read:?}");
         };
         let cases = suite.test_cases.iter().map(|case| case.name.as_str());
-        let ids = report.checks.iter().map(|finding| finding.id);
+        let ids = report.checks.iter().map(|finding| &*finding.id);
         assert!(cases.eq(ids));
         let number = |status| {
             let with = report.checks.iter().filter(|one| one.status == status);
@@ -256,7 +256,7 @@ pub(super) fn with_text_everywhere(text: &str) -> Fixture {
     });
     evidence.names.push(question(text));
     evidence.names[0].kind = text.to_owned();
-    evidence.processes.push(model::evidence::Process {
+    evidence.processes.push(model::report::Process {
         program: text.to_owned(),
         ..started(&[text, text])
     });

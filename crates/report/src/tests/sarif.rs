@@ -57,7 +57,7 @@ fn a_check_that_failed_is_an_error_and_one_that_could_not_be_made_a_warning() {
         Status::Errored => Some("warning"),
         Status::Passed | Status::Skipped => None,
     };
-    let of_each = |one: &Finding| Some((one.id.to_owned(), level(one.status)?.to_owned()));
+    let of_each = |one: &Finding| Some((one.id.to_string(), level(one.status)?.to_owned()));
     let expected: Vec<_> = report.checks.iter().filter_map(of_each).collect();
     assert!(expected.iter().any(|(_, level)| level == "warning"));
     assert_eq!(results(&report), expected);

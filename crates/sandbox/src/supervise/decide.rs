@@ -386,7 +386,7 @@ fn of_kind(kind: AttemptKind, outcome: Outcome) -> Attempt {
         kind,
         pid: 0,
         program: String::new(),
-        syscall: "",
+        syscall: "".into(),
         family: None,
         socket_type: None,
         protocol: None,
@@ -395,6 +395,7 @@ fn of_kind(kind: AttemptKind, outcome: Outcome) -> Attempt {
         outcome,
         count: 1,
         names: Vec::new(),
+        expected: None,
     }
 }
 

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
 use model::evidence::{
-    Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES, Process,
-    Sighting, Unlisted,
+    Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES, Sighting,
+    Started, Unlisted,
 };
 use model::secret::SecretScanner;
 use model::text::printable;
@@ -24,7 +24,7 @@ pub struct Ledger {
     /// Entries in the order of their first calls.
     pub attempts: Vec<Attempt>,
     /// Programs started by execve(2), in order.
-    pub processes: Vec<Process>,
+    pub processes: Vec<Started>,
     /// Paths that were looked up.
     pub lookups: Lookups,
     /// Credentials found in the arguments of execve(2), at most one for each process in `processes` and one more.
@@ -74,6 +74,7 @@ impl Key {
             outcome,
             count: _,
             names,
+            expected: _,
         } = &self.0;
         let call = (program, syscall, kind, outcome);
         let destination = (family, socket_type, protocol, address, port, names);
@@ -116,7 +117,7 @@ impl Ledger {
             at_us,
             pid: caller.pid,
             program: caller.program.clone(),
-            syscall,
+            syscall: syscall.into(),
             ..attempt
         });
         if let Some(listed) = self
@@ -166,7 +167,7 @@ impl Ledger {
             shown.truncate(MAX_ARGUMENT_BYTES);
             printable(&shown)
         };
-        self.processes.push(Process {
+        self.processes.push(Started {
             pid: caller.pid,
             ppid: caller.parent,
             program: printable(&secrets.redact_bytes(program)),
@@ -199,7 +200,8 @@ mod tests {
             kind: AttemptKind::Attempt,
             pid: 0,
             program: String::new(),
-            syscall: "",
+            syscall: "".into(),
+            expected: None,
             family: Some("inet".into()),
             socket_type: None,
             protocol: None,

@@ -53,6 +53,7 @@ impl Made {
     fn report(&mut self, path: impl AsRef<Path>, sha256: Option<String>) {
         let secrets = secrets();
         self.reported.push(FileEntry {
+            expected: None,
             root: Root::Home,
             path: shown(path.as_ref().as_os_str().as_encoded_bytes(), &secrets),
             kind: FileKind::File,

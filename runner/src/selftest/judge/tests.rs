@@ -44,12 +44,13 @@ fn said(reply: Reply) -> Vec<Said> {
 
 fn entry(address: &str, port: u16, outcome: evidence::Outcome) -> evidence::Attempt {
     evidence::Attempt {
+        expected: None,
         seq: 1,
         at_us: 0,
         kind: AttemptKind::Attempt,
         pid: 2,
         program: String::new(),
-        syscall: "connect",
+        syscall: "connect".into(),
         family: Some("inet".to_owned()),
         socket_type: None,
         protocol: None,
@@ -178,7 +179,8 @@ fn evidence_that_is_not_in_the_ledger_counts_as_through() {
         // The outcome is that the call continued, so the supervisor did not refuse it.
         entry("192.0.2.1", 443, evidence::Outcome::Allowed),
         evidence::Attempt {
-            syscall: "sendto",
+            expected: None,
+            syscall: "sendto".into(),
             ..entry("192.0.2.1", 443, denied)
         },
     ];
@@ -210,7 +212,7 @@ fn sockets_in_the_ledger_are_told_apart_by_their_protocol() {
     let record = LedgerEntry::Socket("inet", "stream");
     let words = ["2", "1", "262"].map(OsString::from);
     let of = |protocol| evidence::Attempt {
-        syscall: "socket",
+        syscall: "socket".into(),
         socket_type: Some("stream".to_owned()),
         protocol: Some(protocol),
         ..entry("", 0, evidence::Outcome::Denied(Errno::EPROTONOSUPPORT))

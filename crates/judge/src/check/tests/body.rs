@@ -135,7 +135,9 @@ fn a_body_that_is_no_json_leaves_the_checks_of_its_parts_skipped() {
         "stream",
     ] {
         assert!(
-            skipped.contains(&format!("body/{id}").as_str()),
+            skipped
+                .iter()
+                .any(|skipped| *skipped == format!("body/{id}")),
             "{id}: {skipped:?}"
         );
     }

@@ -77,7 +77,7 @@ deviations! {
     a_unix_socket_refused_without_a_name_leaves_the_ledger_incomplete: case_b, |run| {
         let mut socket = connect("unix", "", None);
         socket.kind = AttemptKind::Setup;
-        socket.syscall = "socket";
+        socket.syscall = "socket".into();
         run.evidence.attempts.push(socket);
         run.case.expect.complete_ledger = true;
     } => errored ["outbound/no-attempts"];
@@ -146,7 +146,7 @@ deviations! {
 
     a_fixed_port_on_every_address_is_found_and_not_taken_for_a_way_out: case_b, |run| {
         let bind = let_through("inet", "192.0.2.1", Some(8080));
-        run.evidence.attempts.push(Attempt { syscall: "bind", ..bind });
+        run.evidence.attempts.push(Attempt { syscall: "bind".into(), ..bind });
     } => ["outbound/no-attempts"];
 
     a_name_that_was_asked_for_is_found: case_b, |run| {
@@ -195,7 +195,7 @@ deviations! {
     listening_where_the_profile_names_a_destination_is_found: case_b, |run| {
         expect(run, &["inet:127.0.0.1:*"]);
         let bind = let_through("inet", "127.0.0.1", Some(8080));
-        run.evidence.attempts.push(Attempt { syscall: "bind", ..bind });
+        run.evidence.attempts.push(Attempt { syscall: "bind".into(), ..bind });
     } => ["outbound/no-attempts"];
 
     a_name_that_the_profile_names_is_no_finding_nor_is_the_way_to_the_resolver: case_b, |run| {
@@ -227,7 +227,7 @@ deviations! {
 fn refused_bind(family: &str, address: &str, port: u16) -> Attempt {
     Attempt {
         kind: AttemptKind::Setup,
-        syscall: "bind",
+        syscall: "bind".into(),
         ..connect(family, address, Some(port))
     }
 }
@@ -261,7 +261,7 @@ fn the_finding_counts_attempts_and_shows_them_by_program_destination_and_outcome
     let mut run = case_b();
     let again = Attempt {
         count: 3,
-        syscall: "sendto",
+        syscall: "sendto".into(),
         ..connect("inet", "192.0.2.1", Some(443))
     };
     let refused = Attempt {

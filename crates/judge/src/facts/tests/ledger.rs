@@ -85,7 +85,7 @@ fn the_way_to_the_stub_tells_its_port_and_no_other_low_one_is_replaced() {
             let mapped = connect("inet6", "::ffff:127.0.0.1", Some(stub));
             evidence.attempts.push(mapped);
             let base_url = format!("http://localhost:{stub}/v1");
-            evidence.processes[0].args.push(base_url);
+            evidence.processes[0].args.push(Arg::Word(base_url));
         }
     };
     let found = between(at(20_001, 5432), at(20_002, 5432));
@@ -101,7 +101,7 @@ fn the_way_to_the_stub_tells_its_port_and_no_other_low_one_is_replaced() {
             let bind = Attempt {
                 kind: AttemptKind::Attempt,
                 outcome: Outcome::Allowed,
-                syscall: "bind",
+                syscall: "bind".into(),
                 ..connect("inet", "127.0.0.1", Some(port))
             };
             run.evidence.attempts.push(bind);
@@ -157,7 +157,7 @@ fn no_two_attempts_have_one_key() {
 fn what_outlives_the_client_is_no_program_that_was_started() {
     let found = changed(|run| {
         let mut started = run.evidence.processes[0].clone();
-        (started.program, started.args) = ("a".to_owned(), vec!["b".to_owned()]);
+        (started.program, started.args) = ("a".to_owned(), vec![Arg::Word("b".to_owned())]);
         run.evidence.processes.push(started);
         run.evidence.survivors.push(model::evidence::Survivor {
             pid: 7,
@@ -180,7 +180,10 @@ fn a_program_is_compared_with_its_arguments_and_not_with_who_started_it() {
         pid,
         ppid,
         program: "/usr/bin/git".to_owned(),
-        args: args.iter().map(|word| (*word).to_owned()).collect(),
+        args: args
+            .iter()
+            .map(|word| Arg::Word((*word).to_owned()))
+            .collect(),
     };
     let one = |pid, ppid| git(pid, ppid, &["git", "log", "a b", "Say something."]);
     assert_eq!(
@@ -220,7 +223,7 @@ fn where_the_clients_own_program_lies_is_no_difference() {
             let own = &mut run.evidence.processes[0];
             own.program = path.to_owned();
             let mut again = own.clone();
-            (again.pid, again.ppid, again.args) = (7, own.pid, vec![path.to_owned()]);
+            (again.pid, again.ppid, again.args) = (7, own.pid, vec![Arg::Word(path.to_owned())]);
             run.evidence.processes.push(again);
             let mut out = connect("inet", "192.0.2.1", Some(443));
             out.program = path.to_owned();

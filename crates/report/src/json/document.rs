@@ -1,0 +1,157 @@
+//! Top level of schema `runner.report/1`: the parts of a [`Report`] under their keys.
+
+use std::borrow::Cow;
+
+use model::case::Tier;
+use model::evidence::{Canary, Evidence, Exit, Layer};
+use model::finding::{Finding, Verdict};
+use model::report::{Baseline, Client, Host, Policy, Report, Runner};
+use model::schema::values::Timestamp;
+use model::time::millis;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::claims;
+
+pub(super) const SCHEMA: &str = "runner.report/1";
+
+/// Result of one run of `runner`, with the evidence. Readers ignore unknown keys. Times named `at_us` are
+/// microseconds on one monotonic clock from the start of the run. Texts may come from the client and be hostile;
+/// control and invisible characters are escaped.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "Report of runner")]
+pub struct Document<'a> {
+    /// Schema of this document.
+    pub schema: Cow<'a, str>,
+    /// The `runner` executable that made the run.
+    pub runner: Cow<'a, Runner>,
+    /// Machine of the run.
+    pub host: Cow<'a, Host>,
+    /// Case of the run: the request, the permissions and the expectations.
+    pub case: Cow<'a, Policy>,
+    /// Verdict of the whole run.
+    pub verdict: Verdict,
+    /// Isolation of the network.
+    pub tier: Tier,
+    /// Start of the run.
+    #[schemars(with = "Timestamp")]
+    pub started_at: String,
+    /// Duration of the run, in milliseconds.
+    pub duration_ms: u64,
+    /// Program under test.
+    pub client: ClientAndEnd<'a>,
+    /// The sandbox, as verified from inside.
+    pub isolation: Isolation<'a>,
+    /// One finding for each check, in a fixed order.
+    pub checks: Cow<'a, [Finding]>,
+    /// Lock file of `--baseline`; absent if the option was not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Cow<'a, Baseline>>,
+    /// Evidence, collected outside of the client.
+    pub evidence: Cow<'a, Evidence>,
+}
+
+/// The program under test, with its arguments, its environment and its end.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Client")]
+pub struct ClientAndEnd<'a> {
+    /// The program and what it was given.
+    #[serde(flatten)]
+    pub client: Cow<'a, Client>,
+    /// Names of the environment variables.
+    pub env_names: Vec<Cow<'a, str>>,
+    /// End of the program.
+    pub exit: Exit,
+    /// Limit of the case that ended the program, with its value; null for any other end.
+    pub limit: Option<Cow<'a, str>>,
+}
+
+/// The sandbox, as verified from inside.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Isolation<'a> {
+    /// Reason for the weaker isolation; null for the strongest one.
+    pub because: Option<Cow<'a, str>>,
+    /// Layers of the sandbox, verified from the kernel.
+    pub layers: Cow<'a, [Layer]>,
+    /// Probes of the canary: forbidden calls, made in the client's place just before its start.
+    pub canaries: Cow<'a, [Canary]>,
+    /// Classes of attempts missing in the ledger, because a filter outside of the sandbox refuses them first; named
+    /// by their probes.
+    pub unseen: Vec<Cow<'a, str>>,
+    /// Limits of the run, a sentence each.
+    pub not_proved: Vec<Cow<'a, str>>,
+}
+
+impl<'a> From<&'a Report> for Document<'a> {
+    fn from(report: &'a Report) -> Self {
+        let evidence = &report.evidence;
+        Self {
+            schema: SCHEMA.into(),
+            runner: Cow::Borrowed(&report.runner),
+            host: Cow::Borrowed(&report.host),
+            case: Cow::Borrowed(&report.case),
+            verdict: report.verdict,
+            tier: report.tier,
+            started_at: report.started_at(),
+            duration_ms: millis(evidence.duration),
+            client: ClientAndEnd {
+                client: Cow::Borrowed(&report.client),
+                env_names: report
+                    .client
+                    .settings
+                    .iter()
+                    .map(|setting| setting.name.as_str().into())
+                    .collect(),
+                exit: evidence.exit,
+                limit: evidence.limit.as_deref().map(Cow::from),
+            },
+            isolation: Isolation {
+                because: report.tier_because.as_deref().map(Cow::from),
+                layers: Cow::Borrowed(&evidence.layers),
+                canaries: Cow::Borrowed(&evidence.canaries),
+                unseen: evidence.unseen().into_iter().map(Cow::from).collect(),
+                not_proved: claims::not_proved(report)
+                    .into_iter()
+                    .map(Cow::from)
+                    .collect(),
+            },
+            checks: Cow::Borrowed(&report.checks),
+            baseline: report.baseline.as_ref().map(Cow::Borrowed),
+            evidence: Cow::Borrowed(evidence),
+        }
+    }
+}
+
+impl Document<'static> {
+    /// Parses a stored report, and fills the fields of its evidence that the document has in other places.
+    ///
+    /// # Errors
+    /// The bytes are not JSON, the schema is another one, or a key has a value of the wrong form.
+    pub fn parse(bytes: &[u8]) -> Result<Self, DocumentError> {
+        let form: Form = serde_json::from_slice(bytes)?;
+        if form.schema != SCHEMA {
+            return Err(DocumentError::Schema { found: form.schema });
+        }
+        Ok(serde_json::from_slice(bytes)?)
+    }
+}
+
+/// Common part of all versions.
+#[derive(Deserialize)]
+struct Form {
+    schema: String,
+}
+
+/// Error of a document that is not a report.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// The parser's message quotes the document, so that a reader escapes it.
+    #[error("cannot parse it as JSON of this form")]
+    Json(#[from] serde_json::Error),
+    /// A document of another kind or version.
+    #[error("expected the schema {SCHEMA}, found {}", model::quote::quoted(found))]
+    Schema {
+        /// Schema of the document.
+        found: String,
+    },
+}

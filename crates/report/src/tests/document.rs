@@ -1,0 +1,109 @@
+//! Reading of stored JSON reports.
+
+use super::*;
+use crate::json::{Document, DocumentError};
+
+/// Report that version 0.1.0 wrote.
+const OLD: &[u8] = include_bytes!("case-b-0.1.0.json");
+
+fn old() -> Value {
+    serde_json::from_slice(OLD).expect("JSON")
+}
+
+fn parse(value: &Value) -> Result<Document<'static>, DocumentError> {
+    Document::parse(value.to_string().as_bytes())
+}
+
+#[test]
+fn stored_report_of_an_old_version_is_read() {
+    let read = Document::parse(OLD).expect("a report");
+    assert_eq!(read.verdict, Verdict::Passed);
+    assert_eq!(read.client.exit, Exit::Code(0));
+    let [request] = read.evidence.requests.as_slice() else {
+        panic!("{:?}", read.evidence.requests);
+    };
+    assert!(request.is_post() && request.is_complete());
+    assert_eq!(request.header("x-api-key"), ["<redacted>"]);
+    let records = read.evidence.records.iter();
+    let labels: Vec<String> = records.map(Record::label).collect();
+    assert_eq!(labels.first().map(String::as_str), Some("system/init"));
+    assert_eq!(labels.last().map(String::as_str), Some("result/success"));
+    let state = &read.evidence.files[0];
+    assert_eq!((state.kind, state.mode), (FileKind::Directory, 0o700));
+}
+
+#[test]
+fn report_read_back_renders_the_same() {
+    for report in [
+        report(case_b()),
+        hostile(),
+        broken(),
+        drifted("a \u{202e} b"),
+    ] {
+        let rendered = json(&report);
+        let read = Document::parse(rendered.as_bytes()).expect("a report");
+        let again = json::document(&read).expect("a report");
+        assert_eq!(String::from_utf8(again).expect("UTF-8"), rendered);
+    }
+}
+
+#[test]
+fn unknown_keys_of_a_later_version_are_ignored() {
+    let mut later = old();
+    later["note"] = json!(1);
+    later["evidence"]["files"][0]["owner"] = json!("nobody");
+    later["checks"][0]["id"] = json!("bodies/new-check");
+    assert!(parse(&later).is_ok());
+}
+
+#[test]
+fn value_of_a_wrong_form_is_refused() {
+    for (key, wrong) in [
+        ("/verdict", json!("maybe")),
+        ("/tier", json!(1)),
+        ("/client/exit", json!({"explode": 1})),
+        ("/client/args/0", json!({"bytes": -1})),
+        ("/checks/0/status", json!("fine")),
+        ("/isolation/layers/0/status", json!(null)),
+        ("/evidence/requests", json!({})),
+        ("/evidence/requests/0/class", json!("other")),
+        ("/evidence/files/0/mode", json!("0999")),
+        ("/evidence/files/0/mode", json!("17777")),
+        ("/evidence/attempts/0/outcome", json!("denied")),
+        ("/evidence/processes", json!(null)),
+    ] {
+        let mut wrong_report = old();
+        *wrong_report.pointer_mut(key).expect(key) = wrong;
+        let read = parse(&wrong_report);
+        assert!(matches!(read, Err(DocumentError::Json(_))), "{key}");
+    }
+}
+
+#[test]
+fn missing_key_is_refused() {
+    for (object, key) in [
+        ("", "checks"),
+        ("/evidence", "records"),
+        ("/evidence/requests/0", "headers"),
+        ("/isolation", "canaries"),
+    ] {
+        let mut lacking = old();
+        let object = lacking.pointer_mut(object).and_then(Value::as_object_mut);
+        object.expect("an object").remove(key).expect(key);
+        assert!(
+            matches!(parse(&lacking), Err(DocumentError::Json(_))),
+            "{key}"
+        );
+    }
+}
+
+#[test]
+fn document_of_another_schema_is_refused() {
+    let mut other = old();
+    other["schema"] = json!("runner.report/2");
+    let error = parse(&other).expect_err("another schema");
+    assert_eq!(
+        error.to_string(),
+        "expected the schema runner.report/1, found `runner.report/2`"
+    );
+}
