@@ -130,7 +130,7 @@ pub struct Refusal {
 pub enum LedgerEntry {
     /// No entry is required.
     None,
-    /// This system call to the first target.
+    /// This system call to the first target, or with this text in place of an address.
     To(&'static str),
     /// socket(2) of this family and type, as the ledger names them. A third target is the protocol.
     Socket(&'static str, &'static str),

@@ -23,6 +23,7 @@ use crate::probe::{
 use crate::reply::errno;
 
 const READ_ONLY: &[Refusal] = &[by(Layer::OwnRoot, Errno::EROFS)];
+const NOT_EXECUTABLE: &[Refusal] = &[by(Layer::NoExec, Errno::EACCES)];
 const UNRULED: &[Refusal] = &[by(Layer::Landlock, Errno::EACCES)];
 
 /// Probe at a file of this machine that all users may read or write.
@@ -58,6 +59,15 @@ const fn link(name: &'static str, aims: &'static [Aim; 2], twin: &'static [Aim; 
         .twin_at(twin)
         .blocked(HIDDEN, LedgerEntry::None)
         .without_proc(ABSENT)
+}
+
+/// Copy in a writable directory of the new root.
+const fn copy_in(name: &'static str, aims: &'static [Aim]) -> Probe {
+    Probe::new(name, execute_copy)
+        .at(aims)
+        .twin_at(&[Aim::Directory])
+        .blocked(NOT_EXECUTABLE, LedgerEntry::None)
+        .inherited(&[], LedgerEntry::None)
 }
 
 #[rustfmt::skip]
@@ -131,11 +141,10 @@ pub(super) const CLASSES: &[Class] = &[
         about: "programs that the client has written",
         probes: &[
             Probe::new("copy", execute_copy)
-                .blocked(&[by(Layer::NoExec, Errno::EACCES)], LedgerEntry::None)
+                .blocked(NOT_EXECUTABLE, LedgerEntry::None)
                 .inherited(UNRULED, LedgerEntry::None),
-            Probe::new("tmp", execute_copy).at(&[Word("/tmp")]).twin_at(&[Aim::Directory])
-                .blocked(&[by(Layer::NoExec, Errno::EACCES)], LedgerEntry::None)
-                .inherited(&[], LedgerEntry::None),
+            copy_in("tmp", &[Word("/tmp")]),
+            copy_in("shared-memory", &[Word("/dev/shm")]),
         ],
     },
     Class {

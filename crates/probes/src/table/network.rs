@@ -143,7 +143,7 @@ pub(super) const SOCKETS: &[Class] = &[
         id: "sockets/urgent-bytes",
         about: "bytes whose position carries information (MSG_OOB)",
         probes: &[
-            Probe::new("unix", send_urgent).blocked(NO_FLAG, LedgerEntry::Call("sendto")),
+            Probe::new("unix", send_urgent).at(&[Word("MSG_OOB")]).blocked(NO_FLAG, LedgerEntry::To("sendto")),
         ],
     },
 ];

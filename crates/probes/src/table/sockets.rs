@@ -207,8 +207,8 @@ pub(super) const CLASSES: &[Class] = &[
         id: "sockets/i386",
         about: "calls by the 32-bit interface",
         probes: &[
-            Probe::new("socketcall", foreign::socket_i386)
-                .blocked(NO_CALL, LedgerEntry::Call("i386"))
+            Probe::new("socketcall", foreign::socket_i386).at(&[Word("socketcall")])
+                .blocked(NO_CALL, LedgerEntry::To("i386"))
                 .canary("i386", ANY).same_outside(),
             Probe::new("getpid", foreign::getpid_i386).blocked(&[crate::probe::KILLED], LedgerEntry::None),
         ],
@@ -218,8 +218,8 @@ pub(super) const CLASSES: &[Class] = &[
         id: "sockets/x32",
         about: "calls by x32 numbers",
         probes: &[
-            Probe::new("datagram", foreign::socket_x32)
-                .blocked(NO_CALL, LedgerEntry::Call("x32"))
+            Probe::new("datagram", foreign::socket_x32).at(&[Word("socket")])
+                .blocked(NO_CALL, LedgerEntry::To("x32"))
                 .canary("x32", ANY).same_outside(),
         ],
     },

@@ -84,11 +84,12 @@ fn as_expected(kind: Kind) -> Results {
             LedgerEntry::None => {}
             LedgerEntry::Call(call) => recorded.push(record(call, None, None, None, outcome)),
             LedgerEntry::To(call) => {
-                let to: SocketAddr = member.targets[0].to_str().unwrap().parse().unwrap();
-                let family = if to.is_ipv4() { "inet" } else { "inet6" };
-                let address = to.ip().to_string();
-                let (address, port) = (Some(address.as_str()), Some(to.port()));
-                recorded.push(record(call, Some(family), address, port, outcome));
+                let target = member.targets[0].to_str().unwrap();
+                let to = target.parse::<SocketAddr>().ok();
+                let family = to.map(|to| if to.is_ipv4() { "inet" } else { "inet6" });
+                let address = to.map_or(target.to_owned(), |to| to.ip().to_string());
+                let port = to.map(|to| to.port());
+                recorded.push(record(call, family, Some(&address), port, outcome));
             }
             LedgerEntry::Socket(family, kind) => recorded.push(Attempt {
                 socket_type: Some(kind.to_owned()),
