@@ -1,19 +1,20 @@
 //! The bundle of evidence of `--out`, and `runner verify`.
 //!
-//! A bundle is a directory with every report, the client's output, copies of its files, and a manifest. The
-//! manifest has the SHA-256 digest of each file and is written last. Owns the form of a bundle. Must not know how
-//! a run is made, nor judge it.
+//! A bundle is a directory with every report, the client's output, an archive of its files, the policies that judged
+//! it, a list of exceptions, and the SHA-256 digest of each of these files, which is written last. Owns the form of a
+//! bundle. Must not know how a run is made, nor judge it.
 
-mod client_files;
-pub(crate) mod manifest;
-mod name;
+mod archive;
+mod inventory;
 pub(crate) mod output_dir;
+pub(crate) mod sums;
 pub(crate) mod verify;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use model::case::Limits;
+use model::case::{Limits, Origin};
 use model::digest;
 use model::escape::visible;
 use model::evidence::Evidence;
@@ -21,35 +22,37 @@ use model::quote::shown_path;
 use model::report::Report;
 use model::secret::SecretScanner;
 use report::human::Colour;
+use report::json;
 use report::{self, Format, RenderError};
 use sandbox::root::Trees;
 use thiserror::Error;
 
 use crate::collect::Capture;
-use crate::collect::copy::Bounds;
-use crate::collect::files::PATH_BYTES;
-use crate::collect::output::Shown;
-use client_files::{Copied, copy_tree};
-use manifest::{Kind, Listed, Manifest, NotCopied, Run, Source};
+use crate::collect::output::{Fidelity, Shown};
+use crate::workload::Workload;
+use archive::Copied;
+use inventory::{EXCEPTIONS, Exception};
 use output_dir::{OutputDirectory, OutputDirectoryError};
+use sums::Sums;
 
 /// Name of the JSON report, which programs read.
 pub(crate) const REPORT: &str = "report.json";
+/// Standard output of a client.
+const STDOUT_RECORDS: &str = "stdout.jsonl";
+/// Standard output of an audited program.
+const STDOUT_TEXT: &str = "stdout.txt";
+const STDERR: &str = "stderr.txt";
+const CASE: &str = "case.toml";
+const PROFILE: &str = "profile.toml";
 
 /// A bundle in progress.
 #[derive(Debug)]
 pub(crate) struct Bundle {
     output: OutputDirectory,
-    files: Vec<Listed>,
-    not_copied: Vec<NotCopied>,
+    sums: Sums,
     /// The client's directories, until they are copied.
     trees: Option<Trees>,
-    /// Number of objects that could not be copied.
-    left_out: usize,
-    /// Number of files that were not copied because of their content.
-    withheld: usize,
-    /// Files of the report whose copy is missing or different.
-    lost: Vec<String>,
+    copied: Copied,
     /// First error that makes the bundle incomplete.
     broken: Option<BundleError>,
 }
@@ -59,10 +62,9 @@ pub(crate) struct Bundle {
 pub(crate) struct Bundled {
     /// Path of the bundle.
     pub(crate) path: PathBuf,
-    /// SHA-256 digest of its manifest.
-    pub(crate) manifest: String,
-    /// Number of objects that could not be copied. Links and other objects that are never copied are not counted,
-    /// nor are empty directories.
+    /// SHA-256 digest of `SHA256SUMS`.
+    pub(crate) sha256: String,
+    /// Number of objects that could not be copied, without sockets and devices.
     pub(crate) left_out: usize,
     /// Number of files that hold the value of a variable that no report shows.
     pub(crate) withheld: usize,
@@ -83,16 +85,6 @@ pub(crate) enum BundleError {
         format: Format,
         source: RenderError,
     },
-    #[error("the evidence in {path} is incomplete: cannot encode the manifest as JSON")]
-    Manifest {
-        path: String,
-        source: serde_json::Error,
-    },
-    #[error(
-        "the evidence in {path} is incomplete: expected a manifest of at most {} bytes, found {bytes}",
-        manifest::MAX_BYTES
-    )]
-    Large { path: String, bytes: usize },
     #[error(
         "the evidence in {path} lacks {count} of the files that the report lists, such as {first}"
     )]
@@ -125,12 +117,9 @@ pub(crate) fn open(
     }
     Ok(Some(Bundle {
         output,
-        files: Vec::new(),
-        not_copied: Vec::new(),
+        sums: Sums::new(),
         trees: None,
-        left_out: 0,
-        withheld: 0,
-        lost: Vec::new(),
+        copied: Copied::default(),
         broken: None,
     }))
 }
@@ -141,34 +130,60 @@ impl Bundle {
         self.output.path()
     }
 
-    /// Takes the output, and handles of the client's directories, before the evidence is built.
-    pub(crate) fn take_output(&mut self, capture: &Capture, secrets: &SecretScanner) {
+    /// Takes the policies, the output, and handles of the client's directories, before the evidence is built.
+    pub(crate) fn take_output(
+        &mut self,
+        workload: &Workload,
+        capture: &Capture,
+        secrets: &SecretScanner,
+    ) {
         self.output.touch();
-        let (name, stdout) = match &capture.passed {
-            Some(passed) => ("stdout.txt", passed.shown(secrets)),
-            None => ("stdout.jsonl", capture.output.shown(secrets)),
-        };
-        self.put_output(name, Source::Stdout, stdout);
-        let stderr = capture.errors.shown(secrets);
-        self.put_output("stderr.txt", Source::Stderr, stderr);
+        self.put_policy(CASE, workload.origin(), secrets);
+        if let Workload::Client { profile, .. } = workload {
+            self.put_policy(PROFILE, &profile.origin, secrets);
+        }
+        match &capture.passed {
+            Some(passed) => self.put_output(STDOUT_TEXT, &passed.shown(secrets)),
+            None => self.put_output(STDOUT_RECORDS, &capture.output.shown(secrets)),
+        }
+        self.put_output(STDERR, &capture.errors.shown(secrets));
         match capture.trees.as_ref().map(Trees::try_clone).transpose() {
             Ok(trees) => self.trees = trees,
             Err(source) => self.fail("the client's files", source),
         }
     }
 
-    fn put_output(&mut self, name: &str, root: Source, output: Shown) {
-        if output.is_cut {
-            self.left_out += 1;
-            self.not_copied.push(NotCopied {
-                root,
-                path: String::new(),
-                kind: Some(Kind::Output),
-                target: None,
-                reason: "the rest of it is beyond the limit on output".to_owned(),
-            });
+    fn put_policy(&mut self, name: &str, origin: &Origin, secrets: &SecretScanner) {
+        match secrets.find_hidden(origin.text.as_bytes()) {
+            Some(variable) => {
+                self.copied.withheld += 1;
+                let reason = format!("the value of {variable} is in it, which no report shows");
+                self.except(name, reason);
+            }
+            None => self.put(name, origin.text.as_bytes()),
+        }
+    }
+
+    fn put_output(&mut self, name: &str, output: &Shown) {
+        match output.fidelity {
+            Fidelity::Exact => {}
+            Fidelity::Redacted => {
+                self.except(name, "the credential or a hidden value is replaced in it");
+            }
+            Fidelity::Cut => {
+                self.copied.left_out += 1;
+                self.except(name, "the rest of it is beyond the limit on output");
+            }
         }
         self.put(name, &output.bytes);
+    }
+
+    fn except(&mut self, path: &str, reason: impl Into<String>) {
+        self.copied.exceptions.push(Exception {
+            path: path.to_owned(),
+            reason: reason.into(),
+            stored_as: None,
+        });
     }
 
     /// Copies the client's files. The evidence must have been built before, because copying changes modes to
@@ -179,36 +194,27 @@ impl Bundle {
         limits: &Limits,
         secrets: &SecretScanner,
     ) {
-        let Some(trees) = self.trees.take() else {
-            return;
-        };
-        let mut copied = Copied::default();
-        for (root, tree) in trees.each() {
-            // The same bounds as for the evidence.
-            let entries = copied.files.len() + copied.not_copied.len();
-            let bounds = Bounds {
-                bytes: 2 * limits.home_bytes,
-                entries: limits.home_files.saturating_sub(entries as u64),
-                paths: limits.home_files.saturating_mul(PATH_BYTES),
+        let trees = self.trees.take();
+        let written = self.output.put(archive::NAME, |file| {
+            let copied = match &trees {
+                Some(trees) => archive::write(file, trees, &evidence.files, limits, secrets)?,
+                None => archive::finish(file, 0).map(|()| Copied::default())?,
             };
-            let bundle = self.output.held();
-            let of = (root, tree);
-            copy_tree(of, bundle, &evidence.files, secrets, bounds, &mut copied);
-            if copied.broken.is_some() {
-                break;
+            Ok((copied, digest_of(file)?))
+        });
+        match written {
+            Ok((copied, sha256)) => {
+                self.sums.insert(archive::NAME.to_owned(), sha256);
+                self.copied.exceptions.extend(copied.exceptions);
+                self.copied.left_out += copied.left_out;
+                self.copied.withheld += copied.withheld;
+                self.copied.lost = copied.lost;
             }
-        }
-        self.files.append(&mut copied.files);
-        self.not_copied.append(&mut copied.not_copied);
-        self.left_out += copied.left_out;
-        self.withheld = copied.withheld;
-        self.lost = copied.lost;
-        if let Some(error) = copied.broken {
-            self.fail("the client's files", error);
+            Err(error) => self.fail("the client's files", error),
         }
     }
 
-    /// Writes every report and the manifest. An incomplete bundle gets no manifest. Errors are added to `lost`.
+    /// Writes every report and the digests. An incomplete bundle gets no digests. Errors are added to `lost`.
     pub(crate) fn finish(
         mut self,
         report: &Report,
@@ -227,68 +233,48 @@ impl Bundle {
                 }
             }
         }
-        let (path, shown) = (self.path().to_owned(), self.shown_path());
-        if let Some(first) = self.lost.first() {
-            let lacks = BundleError::Lacks {
-                path: shown,
-                count: self.lost.len(),
-                first: visible(first),
-            };
-            lost.push(lacks);
+        self.copied.exceptions.sort();
+        match json::document(&self.copied.exceptions) {
+            Ok(document) => self.put(EXCEPTIONS, &document),
+            Err(error) => self.fail(EXCEPTIONS, error.into()),
         }
-        let (left_out, withheld) = (self.left_out, self.withheld);
-        match self.write_manifest(report) {
-            Ok(manifest) => Some(Bundled {
-                path,
-                manifest,
-                left_out,
-                withheld,
+        let path = self.shown_path();
+        if let Some(first) = self.copied.lost.first() {
+            lost.push(BundleError::Lacks {
+                path: path.clone(),
+                count: self.copied.lost.len(),
+                first: visible(first),
+            });
+        }
+        if let Some(broken) = self.broken {
+            lost.push(broken);
+            return None;
+        }
+        let bundle = self.path().to_owned();
+        let document = sums::document(&self.sums);
+        match self.output.finish(document.as_bytes()) {
+            Ok(()) => Some(Bundled {
+                path: bundle,
+                sha256: digest::of_bytes(document.as_bytes()),
+                left_out: self.copied.left_out,
+                withheld: self.copied.withheld,
             }),
-            Err(error) => {
-                lost.push(error);
+            Err(source) => {
+                let name = sums::NAME.to_owned();
+                lost.push(BundleError::Write { path, name, source });
                 None
             }
         }
     }
 
-    /// Writes the manifest. Returns its digest.
-    fn write_manifest(mut self, report: &Report) -> Result<String, BundleError> {
-        let path = self.shown_path();
-        if let Some(broken) = self.broken.take() {
-            return Err(broken);
-        }
-        let manifest = Manifest::new(Run::from(report), self.files, self.not_copied);
-        let document = match manifest.document() {
-            Ok(document) => document,
-            Err(source) => return Err(BundleError::Manifest { path, source }),
-        };
-        if document.len() as u64 > manifest::MAX_BYTES {
-            let bytes = document.len();
-            return Err(BundleError::Large { path, bytes });
-        }
-        match self.output.finish(&document) {
-            Ok(()) => Ok(digest::of_bytes(&document)),
-            Err(source) => Err(BundleError::Write {
-                path,
-                name: manifest::NAME.to_owned(),
-                source,
-            }),
-        }
-    }
-
     fn put(&mut self, name: &str, content: &[u8]) {
-        match self.output.put(name, content) {
-            Ok(()) => self.files.push(Listed {
-                path: name.to_owned(),
-                bytes: content.len() as u64,
-                sha256: digest::of_bytes(content),
-                original: None,
-            }),
+        match self.output.put(name, |mut file| file.write_all(content)) {
+            Ok(()) => drop((self.sums).insert(name.to_owned(), digest::of_bytes(content))),
             Err(source) => self.fail(name, source),
         }
     }
 
-    /// Records an error, after which no manifest is written; the first error is reported.
+    /// Records an error, after which no digests are written; the first error is reported.
     fn fail(&mut self, name: &str, source: io::Error) {
         let path = self.shown_path();
         self.broken.get_or_insert(BundleError::Write {
@@ -301,6 +287,11 @@ impl Bundle {
     fn shown_path(&self) -> String {
         shown_path(self.output.path())
     }
+}
+
+fn digest_of(mut file: &File) -> io::Result<String> {
+    file.rewind()?;
+    digest::of_reader(file)
 }
 
 /// Returns the file name of a report in a bundle.

@@ -78,7 +78,7 @@ pub(crate) enum CliCommand {
     /// Compare the behaviour of two runs
     #[command(after_help = help::DIFF_EXIT_CODES)]
     Diff(DiffOptions),
-    /// Check a directory of `--out` against its manifest
+    /// Check a directory of `--out` against its SHA256SUMS and its report
     #[command(after_help = help::VERIFY_EXIT_CODES)]
     Verify(VerifyOptions),
     /// List, print and check case and profile files, or print a new one to start from
@@ -217,9 +217,9 @@ pub(crate) struct VerifyOptions {
     /// A directory of `--out`
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// Require this SHA-256 of the manifest, as the run printed it
-    #[arg(long, value_name = "SHA256", value_parser = values::manifest_sha256)]
-    pub require_manifest: Option<String>,
+    /// Require this SHA-256 of SHA256SUMS, as the run printed it
+    #[arg(long, value_name = "SHA256", value_parser = values::sums_sha256)]
+    pub require_sums: Option<String>,
 }
 
 /// Values of `--isolation`.

@@ -18,7 +18,7 @@ use sys::read::{self, ReadError};
 use thiserror::Error;
 
 use crate::bundle;
-use crate::bundle::manifest::{self, Manifest, ManifestError};
+use crate::bundle::sums::{self, SumsError};
 use crate::request::DiffRequest;
 
 mod human;
@@ -47,19 +47,17 @@ pub(crate) enum Status {
 pub(crate) enum DiffError {
     #[error(transparent)]
     Read(#[from] ReadError),
-    #[error(
-        "{directory} is not a directory of `--out`: it has no {}",
-        manifest::NAME
-    )]
+    #[error("{directory} is not a directory of `--out`: it has no {}", sums::NAME)]
     NoBundle { directory: String },
-    #[error("cannot use the manifest of {directory}")]
-    Manifest {
+    #[error("cannot parse {} of {directory}", sums::NAME)]
+    Sums {
         directory: String,
-        source: ManifestError,
+        source: SumsError,
     },
     #[error(
-        "cannot use {directory}: its {} does not match the manifest",
-        bundle::REPORT
+        "cannot use {directory}: its {} does not match {}",
+        bundle::REPORT,
+        sums::NAME
     )]
     Report { directory: String },
     #[error("cannot read {file} as a JSON report")]
@@ -79,7 +77,7 @@ impl DiffError {
             Self::NoBundle { .. } => {
                 Some("name a directory of `--out DIR`, or the report itself to compare it anyway")
             }
-            Self::Manifest { .. } | Self::Report { .. } => Some(
+            Self::Sums { .. } | Self::Report { .. } => Some(
                 "`runner verify DIR` lists each difference; name the report itself to compare it anyway",
             ),
             Self::Form { .. } => Some("`--report json=FILE` writes one"),
@@ -149,24 +147,23 @@ fn load(path: &Path) -> Result<Report, DiffError> {
     })
 }
 
-/// Reads the report of a directory of `--out`. Fails if its digest is not the one in the manifest.
+/// Reads the report of a directory of `--out`. Fails if its digest is not the one in `SHA256SUMS`.
 fn of_bundle(directory: &Path, report: &Path) -> Result<Vec<u8>, DiffError> {
     let shown = || shown_path(directory);
-    let document = match read::regular(&directory.join(manifest::NAME), manifest::MAX_BYTES) {
+    let document = match read::regular(&directory.join(sums::NAME), sums::MAX_BYTES) {
         Err(error) if error.is_absence() => {
             let directory = shown();
             return Err(DiffError::NoBundle { directory });
         }
         read => read?,
     };
-    let manifest = Manifest::parse(&document).map_err(|source| DiffError::Manifest {
+    let listed = sums::parse(&document).map_err(|source| DiffError::Sums {
         directory: shown(),
         source,
     })?;
     let bytes = read::regular(report, MAX_REPORT_BYTES)?;
     let sha256 = digest::of_bytes(&bytes);
-    let mut listed = manifest.files.iter();
-    if listed.any(|file| file.path == bundle::REPORT && file.sha256 == sha256) {
+    if listed.get(bundle::REPORT) == Some(&sha256) {
         Ok(bytes)
     } else {
         let directory = shown();

@@ -1,46 +1,39 @@
 //! `runner doctor`: finds the isolation that a run gets on this machine, and the causes that prevent a better one.
 //!
-//! Each probe makes its attempt with the functions that a run uses, in a process of its own ([`trial`]). At the end a
-//! real run must agree ([`whole_run`]). No version is compared. The kind of container changes the wording of a fix,
-//! never the verdict.
+//! The verdict is that of a dry run: case B goes through a run's own steps ([`dry_run`]), so that what works here works
+//! in a run. The causes are those of a run's hints ([`crate::advice`]).
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`probes`] | the attempts in their order, and the isolation that needs each |
-//! | [`trials`] | the functions that make the attempts |
-//! | [`trial`] | the process of an attempt, its time limit, its result |
-//! | [`judge`] | the possible isolation, the verdict |
-//! | [`advice`] | cause and fix |
-//! | [`context`] | kernel, user, container and security modules, for people |
+//! | [`trial`] | the probes in their order, and the process of each |
+//! | [`dry_run`] | a case and an audit without a user's client |
+//! | [`landlock`], [`features`] | a denial for each ABI of Landlock; features that a run can do without |
+//! | [`probe`] | result of a probe, with cause and fixes |
 
-mod advice;
 mod apparmor;
-mod context;
+pub(crate) mod client;
+mod dry_run;
+mod features;
 mod human;
 pub mod json;
-mod judge;
-mod probes;
+mod landlock;
+mod probe;
 #[cfg(test)]
 mod tests;
-mod trial;
-pub(crate) mod trial_process;
-mod trials;
-mod whole_run;
+pub(crate) mod trial;
 
 use std::io::{self, Write};
 
+use model::case::Tier;
 use report::RenderError;
 use report::human::Colour;
 use sys::fds::close_on_exec_from;
 use sys::process::reset_child_signal;
 use thiserror::Error;
 
+use crate::advice::Evidence;
 use crate::request::DoctorAction;
-use advice::Advice;
-use context::Context;
-use judge::{Possible, ProbeResult, Verdict};
-use trial::Observation;
-use whole_run::WholeRun;
+use probe::{Need, Probe, Status};
 
 /// Errors of `runner doctor`.
 #[derive(Debug, Error)]
@@ -56,13 +49,12 @@ pub(crate) enum DoctorError {
     Write(#[from] io::Error),
 }
 
-/// Results of all probes and of the real run.
+/// Results of all probes.
 struct Examination {
-    context: Context,
-    tried: Vec<ProbeResult>,
-    possible: Possible,
-    run: WholeRun,
-    verdict: Verdict,
+    evidence: Evidence,
+    probes: Vec<Probe>,
+    /// Isolation that a run gets; `None` if a run is not possible.
+    tier: Option<Tier>,
 }
 
 /// Tests this machine and writes the result. Returns the exit code.
@@ -74,14 +66,14 @@ pub(crate) fn run(
     let (code, text) = match action {
         DoctorAction::AppArmor => (0, apparmor::profile().map_err(DoctorError::Profile)?),
         DoctorAction::Human => {
-            let examination = examine();
+            let examination = Examination::make();
             let text = human::render(&examination, colour).map_err(RenderError::from)?;
-            (examination.verdict.exit_code(), text)
+            (examination.exit_code(), text)
         }
         DoctorAction::Json => {
-            let examination = examine();
+            let examination = Examination::make();
             let text = json::render(&examination).map_err(RenderError::from)?;
-            (examination.verdict.exit_code(), text)
+            (examination.exit_code(), text)
         }
     };
     out.write_all(&text)?;
@@ -89,42 +81,81 @@ pub(crate) fn run(
     Ok(code)
 }
 
-fn examine() -> Examination {
-    // Trials must not inherit our caller's descriptors. If the kernel refuses, the trials report it.
-    let _ = close_on_exec_from(3);
-    reset_child_signal();
-    let tried = try_all(trial_process::make);
-    let possible = judge::possible(&tried);
-    let run = whole_run::make();
-    let verdict = judge::verdict(&tried, possible, &run);
-    Examination {
-        context: Context::read(),
-        tried,
-        possible,
-        run,
-        verdict,
-    }
-}
-
-/// Makes each probe by `make`. A probe is untried if a probe that it depends on does not work.
-fn try_all(make: impl Fn(&str) -> Observation) -> Vec<ProbeResult> {
-    let mut tried: Vec<ProbeResult> = Vec::new();
-    for probe in probes::ALL {
-        let unfulfilled = probe.after.iter().find(|id| {
-            let mut earlier = tried.iter().filter(|one| one.probe.id == **id);
-            !earlier.all(ProbeResult::is_fulfilled)
-        });
-        let observation = match unfulfilled {
-            Some(id) => Observation::Untried(format!("it depends on {id}, which does not work")),
-            None => make(probe.id),
-        };
-        tried.push(ProbeResult { probe, observation });
-    }
-    tried
-}
-
 impl Examination {
-    fn advice(&self, one: &ProbeResult) -> Option<Advice> {
-        advice::advise(one, &self.tried, &self.context)
+    fn make() -> Self {
+        // Trials must not inherit our caller's descriptors. If the kernel refuses, the trials report it.
+        let _ = close_on_exec_from(3);
+        reset_child_signal();
+        let of_case = trial::CASE.make();
+        let mut probes = of_case.clone();
+        if of_case
+            .iter()
+            .any(|one| one.id == trial::CASE.id && one.step.is_some())
+        {
+            // No trial can be started here.
+            return Self::new(&of_case, probes);
+        }
+        let is_inherited = |one: &Probe| one.id == Tier::Inherited.word();
+        if of_case.iter().any(is_run) && !of_case.iter().any(is_inherited) {
+            probes.extend(trial::INHERITED.make());
+        }
+        if of_case.iter().any(|one| is_run(one) && one.works()) {
+            probes.extend(trial::AUDIT.make());
+        }
+        probes.extend(trial::ATTEMPTS.iter().flat_map(trial::Trial::make));
+        Self::new(&of_case, probes)
     }
+
+    fn new(of_case: &[Probe], probes: Vec<Probe>) -> Self {
+        Self {
+            evidence: Evidence::read(),
+            tier: tier(of_case, &probes),
+            probes,
+        }
+    }
+
+    /// Reason for the verdict, which fits on its line.
+    fn reason(&self) -> &'static str {
+        let lacks = |id: &str| {
+            let mut refused = self.probes.iter();
+            refused.any(|one| one.id == id && one.status == Status::Refused)
+        };
+        match self.tier {
+            Some(Tier::Namespace) if lacks("fresh-proc") => {
+                "a run has namespaces of its own, without a fresh /proc; case-b was run, and passed"
+            }
+            Some(Tier::Namespace) => "a run has namespaces of its own; case-b was run, and passed",
+            Some(Tier::Inherited) => {
+                "a run uses this network namespace, which has loopback only; case-b was run, and passed"
+            }
+            None => "no run is possible here",
+        }
+    }
+
+    /// Exit code: 0 for namespace, 1 for inherited only, 3 for none.
+    fn exit_code(&self) -> u8 {
+        match self.tier {
+            Some(Tier::Namespace) => 0,
+            Some(Tier::Inherited) => 1,
+            None => 3,
+        }
+    }
+}
+
+/// True for the probe of a whole run.
+fn is_run(probe: &Probe) -> bool {
+    Tier::ALL.iter().any(|tier| probe.id == tier.word())
+}
+
+/// Isolation of the run that passed, unless a feature that it requires is refused.
+fn tier(of_case: &[Probe], all: &[Probe]) -> Option<Tier> {
+    let tier = of_case
+        .iter()
+        .find(|one| is_run(one) && one.works())?
+        .isolation;
+    let mut needed = all.iter().filter(|one| {
+        one.need == Need::Required && (one.isolation.is_none() || one.isolation == tier)
+    });
+    let is_lacking = needed.any(|one| one.status == Status::Refused);
+    tier.filter(|_| !is_lacking)
 }

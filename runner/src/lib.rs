@@ -16,11 +16,13 @@
 //! | [`build_evidence`], [`lookups`] | evidence from the capture; missed paths and the option that shows each |
 //! | [`build_report`], [`output`] | the report, and its destinations |
 //! | [`bundle`], [`baseline`], [`diff`] | evidence in a directory, lock files, two runs compared |
+//! | [`advice`] | causes and fixes of a failed set-up |
 //! | [`doctor`], [`selftest`], [`policy_command`] | the other commands |
 //!
 //! The stub is an instrument, so this crate uses its types. The reference client is the subject of the tests: only its
 //! entry point is used, because a shared type could hide the same fault in both.
 
+mod advice;
 mod audit;
 mod baseline;
 mod build_evidence;

@@ -12,7 +12,7 @@ use scenario::{Scenario, Summary};
 use thiserror::Error;
 
 use crate::request::{InitAction, PolicyAction, SchemaForm};
-use crate::{bundle, diff, doctor, selftest};
+use crate::{diff, doctor, selftest};
 
 /// Result of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,6 @@ fn print_schema(form: SchemaForm, out: &mut impl Write) -> Result<Outcome, Polic
         SchemaForm::Report => json::schema(),
         SchemaForm::Doctor => doctor::json::schema(),
         SchemaForm::Selftest => selftest::schema(),
-        SchemaForm::Manifest => bundle::manifest::schema(),
         SchemaForm::Diff => diff::schema(),
     };
     out.write_all(&schema::print(&schema).map_err(PolicyCommandError::Schema)?)?;
@@ -268,7 +267,6 @@ mod tests {
             SchemaForm::Report,
             SchemaForm::Doctor,
             SchemaForm::Selftest,
-            SchemaForm::Manifest,
             SchemaForm::Diff,
         ] {
             let (outcome, text) = output(PolicyAction::Schema(form));

@@ -12,8 +12,11 @@ use model::quote::shown_path;
 use model::report::Purpose;
 use model::text::count;
 use nix::errno::Errno;
+use sandbox::canary::targets::TargetsError;
 use sys::process::ignore_file_size_signal;
 
+use crate::advice::Advice;
+use crate::advice::proofs::{self, PROOFS_ARGUMENT};
 use crate::build_report::PassedOver;
 use crate::bundle::Bundled;
 use crate::bundle::verify::{self, Verified, VerifyError};
@@ -21,7 +24,8 @@ use crate::cli::{Cli, Command, UsageError};
 use crate::collect::Failure;
 use crate::collect::home_copy::Kept;
 use crate::diff::{self, DiffError};
-use crate::doctor::trial_process::{self, TRIAL_ARGUMENT};
+use crate::doctor::client::TRIAL_ARGUMENT;
+use crate::doctor::trial;
 use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
@@ -44,7 +48,7 @@ const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
 /// Entry point of each process of this executable. A hidden first argument selects a role: stage of a sandbox, canary
-/// outside, guard of temporary directories, trial of the doctor, hostile client of the selftest, or reference client.
+/// outside, guard of temporary directories, proofs of a cause, trial of the doctor, hostile client of the selftest, or reference client.
 /// Any other argument belongs to the command line of `runner`.
 pub fn main() -> ExitCode {
     if let Some(code) = sandbox::reenter(provider::serve) {
@@ -52,7 +56,8 @@ pub fn main() -> ExitCode {
     }
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
-        Some(TRIAL_ARGUMENT) => trial_process::main(arguments.get(2..).unwrap_or_default()),
+        Some(TRIAL_ARGUMENT) => trial::main(arguments.get(2..).unwrap_or_default()),
+        Some(PROOFS_ARGUMENT) => proofs::main(),
         Some(HOSTILE_ARGUMENT) => {
             arguments.remove(1);
             selftest::main(arguments)
@@ -113,7 +118,7 @@ fn run(request: &RunRequest) -> u8 {
             }
             if let Some(failure) = &done.failure {
                 print_passed_over(&done.passed_over);
-                print_error("error", failure, failure.hint(purpose));
+                print_error("error", failure, failure.hint(purpose).as_deref());
             }
             if let Some(copy) = &done.kept {
                 print_kept(copy);
@@ -130,7 +135,7 @@ fn run(request: &RunRequest) -> u8 {
             }
         }
         Err(error) => {
-            print_error("error", &error, error.hint());
+            print_error("error", &error, error.hint().as_deref());
             match purpose {
                 Purpose::Judge => error.exit_code(),
                 Purpose::Audit => AUDIT_FAILED,
@@ -151,19 +156,19 @@ fn print_kept(copy: &Kept) {
 }
 
 fn print_bundled(bundled: &Bundled) {
-    let (path, manifest) = (shown_path(&bundled.path), &bundled.manifest);
+    let (path, sha256) = (shown_path(&bundled.path), &bundled.sha256);
     print_note(&format!(
-        "the evidence is in {path}; its manifest has the SHA-256 {manifest}"
+        "the evidence is in {path}; its SHA256SUMS has the SHA-256 {sha256}"
     ));
     if bundled.left_out > 0 {
         print_note(&format!(
-            "not in the evidence: {} of what the client left; the manifest says what, and why",
+            "not in the evidence: {} of what the client left; exceptions.json says what, and why",
             bundled.left_out
         ));
     }
     if bundled.withheld > 0 {
         print_note(&format!(
-            "not in the evidence: {}, in which there is a value of `--env`; the manifest says which",
+            "not in the evidence: {}, in which there is a value of `--env`; exceptions.json says which",
             count(bundled.withheld, "file")
         ));
     }
@@ -227,7 +232,7 @@ fn self_test(request: SelftestRequest) -> u8 {
             if let SelftestError::NotStarted { passed_over, .. } = &error {
                 print_passed_over(passed_over);
             }
-            print_error("error", &error, error.hint());
+            print_error("error", &error, error.hint().as_deref());
             ERRORED
         }
     }
@@ -270,7 +275,7 @@ fn print_passed_over(passed_over: &[PassedOver]) {
             "cannot make a sandbox with isolation {}: {error}",
             tier.word()
         );
-        print_text("error", &what, error.hint());
+        print_text("error", &what, Some(&Advice::of(error).hint()));
     }
 }
 
@@ -301,55 +306,58 @@ impl RunError {
         }
     }
 
-    fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::EventLoop(error) | Self::Digest(error) if is_shortage(error) => {
-                Some(RAISE_LIMITS)
-            }
+    pub(crate) fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Prepare(PrepareError::Targets(
+                TargetsError::OutsideSocket(error) | TargetsError::Neighbour(error),
+            )) => return Some(Advice::of_target(error).hint()),
+            Self::EventLoop(error) | Self::Digest(error) if is_shortage(error) => RAISE_LIMITS,
             Self::Digest(error) if error.kind() == io::ErrorKind::TimedOut => {
-                Some("copy the program to a disk of this machine")
+                "copy the program to a disk of this machine"
             }
             Self::Namespaces(_) | Self::Prepare(PrepareError::OwnFile { .. }) => {
-                Some("/proc must be mounted where the runner is started")
+                "/proc must be mounted where the runner is started"
+            }
+            Self::Prepare(PrepareError::Targets(TargetsError::NoOutsideDirectory)) => {
+                "set HOME to a directory that you may read, outside of /tmp and /home"
             }
             Self::Prepare(PrepareError::FewFiles { .. }) => {
-                Some("raise the hard limit of open files, as root: `ulimit -Hn 1024`")
+                "raise the hard limit of open files, as root: `ulimit -Hn 1024`"
             }
-            Self::Bundle(error) => Some(error.hint()),
-            Self::Keep(_) => Some("set TMPDIR to a directory that you may write"),
-            Self::Baseline(error) => error.hint(),
+            Self::Bundle(error) => error.hint(),
+            Self::Keep(_) => "set TMPDIR to a directory that you may write",
+            Self::Baseline(error) => return error.hint().map(str::to_owned),
             Self::Output(OutputError::Replaces { .. } | OutputError::IsStream { .. }) => {
-                Some("give the report a file of its own")
+                "give the report a file of its own"
             }
-            Self::Output(OutputError::Beside { .. }) => Some(
-                "a report is written to a new file in its directory and then renamed: name a directory that you may write",
-            ),
-            Self::Prepare(PrepareError::NoRight { .. }) => Some(
-                "start the runner as the owner of the path; if root starts it, the program has an unused user id and needs a right that all users have",
-            ),
+            Self::Output(OutputError::Beside { .. }) => {
+                "a report is written to a new file in its directory and then renamed: name a directory that you may write"
+            }
+            Self::Prepare(PrepareError::NoRight { .. }) => {
+                "start the runner as the owner of the path; if root starts it, the program has an unused user id and needs a right that all users have"
+            }
             Self::Prepare(PrepareError::Contradiction { .. } | PrepareError::BehindLink { .. }) => {
-                Some(
-                    "name both by their paths without links, as `realpath` prints them, or make less writable",
-                )
+                "name both by their paths without links, as `realpath` prints them, or make less writable"
             }
             Self::Prepare(PrepareError::ForbiddenRule { .. }) => {
-                Some("show a narrower path, or write the report or the evidence elsewhere")
+                "show a narrower path, or write the report or the evidence elsewhere"
             }
             Self::Output(_)
             | Self::Prepare(_)
             | Self::EventLoop(_)
             | Self::NoTier
-            | Self::Digest(_) => None,
-        }
+            | Self::Digest(_) => return None,
+        };
+        Some(text.to_owned())
     }
 }
 
 impl SelftestError {
-    fn hint(&self) -> Option<&'static str> {
+    fn hint(&self) -> Option<String> {
         match self {
             Self::NotStarted { failure, .. } => failure.hint(Purpose::Judge),
-            Self::Directory(error) => error.hint(),
-            Self::Targets(error) if is_shortage(error) => Some(RAISE_LIMITS),
+            Self::Directory(error) => Some(Advice::of(error).hint()),
+            Self::Targets(error) if is_shortage(error) => Some(RAISE_LIMITS.to_owned()),
             Self::Run(error) => error.hint(),
             Self::Policy(_) | Self::Targets(_) | Self::Render(_) | Self::Write(_) => None,
         }
@@ -364,25 +372,24 @@ fn is_shortage(error: &io::Error) -> bool {
 }
 
 impl Failure {
-    fn hint(&self, purpose: Purpose) -> Option<&'static str> {
-        match self {
-            Self::NotExecuted(Errno::ENOENT) if purpose == Purpose::Audit => Some(
-                "the loader or the interpreter that it names is not shown: `--read DIRECTORY` shows one",
-            ),
-            Self::SetUp(error) => error.hint().or(Some(
-                "`runner doctor` tests each feature that a run needs, and prints a fix for each missing one",
-            )),
-            Self::NotSealed(_) => Some(
-                "this is a fault of the kernel, of its configuration or of this program: please report it",
-            ),
-            Self::NotExecuted(Errno::ENOENT) => Some(
-                "a dynamic program needs its loader and libraries, a script its interpreter: name their paths in the profile",
-            ),
-            Self::NotExecuted(Errno::EACCES) => Some(
-                "the client runs as another user than root: its file must be readable and executable for all",
-            ),
-            Self::NotExecuted(_) => None,
-        }
+    fn hint(&self, purpose: Purpose) -> Option<String> {
+        let text = match self {
+            Self::SetUp(error) => return Some(Advice::of(error).hint()),
+            Self::NotExecuted(Errno::ENOENT) if purpose == Purpose::Audit => {
+                "the loader or the interpreter that it names is not shown: `--read DIRECTORY` shows one"
+            }
+            Self::NotSealed(_) => {
+                "this is a fault of the kernel, of its configuration or of this program: please report it"
+            }
+            Self::NotExecuted(Errno::ENOENT) => {
+                "a dynamic program needs its loader and libraries, a script its interpreter: name their paths in the profile"
+            }
+            Self::NotExecuted(Errno::EACCES) => {
+                "the client runs as another user than root: its file must be readable and executable for all"
+            }
+            Self::NotExecuted(_) => return None,
+        };
+        Some(text.to_owned())
     }
 }
 

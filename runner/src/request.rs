@@ -137,8 +137,6 @@ pub(crate) enum SchemaForm {
     Doctor,
     /// Output of `runner selftest --json`
     Selftest,
-    /// Manifests of `--out`
-    Manifest,
     /// Output of `runner diff --json`
     Diff,
 }
@@ -148,7 +146,7 @@ pub(crate) enum SchemaForm {
 pub(crate) struct VerifyRequest {
     /// Directory of the bundle.
     pub directory: PathBuf,
-    /// SHA-256 digest that its manifest must have, in lower-case hex.
+    /// Required SHA-256 digest of its `SHA256SUMS`, in lower-case hex.
     pub required: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use judge::check;
 use model::case::Tier;
 use model::evidence::{Evidence, Exit};
-use model::finding::Verdict;
+use model::finding::{Finding, Verdict};
 use model::report::Purpose;
 use report::human::Colour;
 use sandbox::canary::outside::Outside;
@@ -110,13 +110,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         Err(error) => (None, Some(WriteError::Keep(error))),
     };
     let evidence = evidence_of(request, &prepared, capture, trees, clock, outputs.bundle());
-    let checks = match &request.workload {
-        Workload::Client { case, profile, .. } => {
-            let profile = profile.of_client(prepared.plan.client_uid());
-            check::check(case, &profile, &evidence)
-        }
-        Workload::Program(audit) => check::audit(&audit.attempts, &evidence),
-    };
+    let checks = checks(&request.workload, &prepared, &evidence);
     let verdict = check::verdict(&checks, &evidence);
     let mut report = build_report::build(
         request,
@@ -142,10 +136,11 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     })
 }
 
-/// Evidence of a run without a report, for callers that judge it themselves, such as the selftest.
+/// Evidence and verdict of a run without a report, for selftest and doctor.
 pub(crate) struct Collected {
     pub(crate) tier: Tier,
     pub(crate) evidence: Evidence,
+    pub(crate) verdict: Verdict,
     /// Reason for not starting the client.
     pub(crate) failure: Option<Failure>,
     /// Stronger isolation levels that this host does not support.
@@ -167,12 +162,24 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
     } = launch_in_strongest_tier(request, &[], clock)?;
     let failure = capture.failure.take();
     let evidence = evidence_of(request, &prepared, capture, trees, clock, None);
+    let checks = checks(&request.workload, &prepared, &evidence);
     Ok(Collected {
         tier: prepared.plan.tier,
+        verdict: check::verdict(&checks, &evidence),
         evidence,
         failure,
         passed_over,
     })
+}
+
+fn checks(workload: &Workload, prepared: &Prepared, evidence: &Evidence) -> Vec<Finding> {
+    match workload {
+        Workload::Client { case, profile, .. } => {
+            let profile = profile.of_client(prepared.plan.client_uid());
+            check::check(case, &profile, evidence)
+        }
+        Workload::Program(audit) => check::audit(&audit.attempts, evidence),
+    }
 }
 
 /// Builds the evidence of a run and gives output and files to the bundle. Afterwards the client's directories are
@@ -187,7 +194,7 @@ fn evidence_of(
 ) -> Evidence {
     let limits = &request.workload.sandbox().limits;
     if let Some(bundle) = &mut bundle {
-        bundle.take_output(&capture, &prepared.secrets);
+        bundle.take_output(&request.workload, &capture, &prepared.secrets);
     }
     let evidence = build_evidence::build(
         capture,

@@ -21,7 +21,6 @@ use policy::{self, PolicyError, Reference};
 use probes::probe::Kind;
 use probes::reply::Said;
 use probes::{hostile, table};
-use report::human::Colour;
 use report::{Form, RenderError};
 use sandbox::error::SetupError;
 use sandbox::guard::Guarded;
@@ -97,7 +96,9 @@ pub(crate) fn run(request: SelftestRequest) -> Result<SelftestVerdict, SelftestE
     let classes = judge(&targets, done.tier, &outside, &done.evidence);
     let answer = Answer::new(done.tier, because, classes);
     let bytes = match request.form {
-        Form::Human => answer.human(colour()).into_bytes(),
+        Form::Human => answer
+            .human(run::colour(io::stdout().is_terminal()))
+            .into_bytes(),
         Form::Json => answer.json()?,
     };
     let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());
@@ -164,14 +165,4 @@ fn judge(targets: &Targets, tier: Tier, outside: &[Said], evidence: &Evidence) -
     table::classes()
         .filter_map(|class| input.judge(class, |probe| targets.texts(probe.inside)))
         .collect()
-}
-
-/// Selects colour on a terminal, unless NO_COLOR has a value (no-color.org).
-fn colour() -> Colour {
-    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if io::stdout().is_terminal() && !unwanted {
-        Colour::Ansi
-    } else {
-        Colour::Plain
-    }
 }

@@ -5,14 +5,15 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use scenario::Scenario;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::closed_set::closed_set;
 use crate::schema::values::Sha256;
+use scenario::closed_set;
 
 pub mod outline;
 
@@ -47,7 +48,7 @@ impl Case {
     }
 }
 
-/// Origin of a policy file: its source, its digest, and the lines of its keys.
+/// Origin of a policy file: its source, its text, and the lines of its keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
     /// `built in`, or the path of the file; empty for the profile in a report of version 0.1.0, which lacks it.
@@ -56,6 +57,9 @@ pub struct Origin {
     /// SHA-256 of the file's bytes, lower-case hex.
     #[schemars(with = "Sha256")]
     pub sha256: String,
+    /// The whole file, which no report shows.
+    #[serde(skip)]
+    pub text: Arc<str>,
     /// Path and lines of the keys, for reports.
     #[serde(skip)]
     pub outline: Outline,

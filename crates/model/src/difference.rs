@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::closed_set::closed_set;
+use scenario::closed_set;
 
 closed_set! {
     /// Area of behaviour.

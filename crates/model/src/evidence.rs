@@ -10,15 +10,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::closed_set::closed_set;
 use crate::journal::{Body, End, Head, Host};
-use crate::report::Process;
 use crate::schema::values::{FileMode, Sha256};
+use scenario::closed_set;
 
 mod form;
 mod ledger;
 mod lookup;
 mod read;
+mod redact_args;
 mod target;
 
 #[cfg(any(test, feature = "fixture"))]
@@ -30,7 +30,8 @@ pub use ledger::{
     MAX_QUESTIONS, Outcome, Question, Started, Unlisted,
 };
 pub use lookup::{Advice, Lookup, LookupKind, MAX_LOOKUP_BYTES, MAX_LOOKUPS, Reason};
-pub use read::UNDONE;
+pub use read::{Answers, UNDONE};
+pub use redact_args::{Arg, Process};
 pub use target::RESOLVER;
 
 /// All evidence of one run.

@@ -118,7 +118,7 @@ pub enum Entry {
 }
 
 /// Host on which a connection was accepted, and so the server that the client addressed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Host {
     /// The provider that the client is configured for.

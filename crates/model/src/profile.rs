@@ -9,8 +9,8 @@ mod side_request;
 pub mod template;
 
 use crate::case::{Device, Origin, PathRule, Root, Switch};
-use crate::closed_set::closed_set;
 use crate::schema::values::closed_sets;
+use scenario::closed_set;
 
 pub use attempt::{Destination, DestinationError, ExpectedAttempt, Ports};
 pub use command_line::{Settings, Surroundings, Unspelt, filled};

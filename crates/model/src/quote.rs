@@ -3,6 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::escape::visible;
+use crate::text::{printable, truncated};
+
 /// Longest quotation from a file, in characters.
 const MAX_QUOTED_CHARS: usize = 60;
 
@@ -38,37 +41,14 @@ impl fmt::Display for Position {
     }
 }
 
-/// Quotes foreign text in backticks. Control, bidi and invisible characters are escaped; long text is truncated.
+/// Quotes foreign text in backticks, escaped and truncated.
 pub fn quoted(text: &str) -> String {
-    let mut shown = visible(text.chars().take(MAX_QUOTED_CHARS));
-    if text.chars().nth(MAX_QUOTED_CHARS).is_some() {
-        shown.push('…');
-    }
-    format!("`{shown}`")
+    format!("`{}`", visible(&truncated(text, MAX_QUOTED_CHARS)))
 }
 
 /// Formats a path for messages: a byte that is not UTF-8 is `\xNN`, and a backslash is `\\`.
 pub fn shown_path(path: &Path) -> String {
-    let mut shown = String::new();
-    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
-        shown.push_str(&visible(chunk.valid().replace('\\', r"\\").chars()));
-        for byte in chunk.invalid() {
-            shown.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    shown
-}
-
-/// Escapes control, bidi and invisible characters; quotation marks and backslashes stay.
-pub fn visible(text: impl Iterator<Item = char>) -> String {
-    let mut shown = String::new();
-    for character in text {
-        match character {
-            '"' | '\'' | '\\' => shown.push(character),
-            other => shown.extend(other.escape_debug()),
-        }
-    }
-    shown
+    visible(&printable(path.as_os_str().as_encoded_bytes()))
 }
 
 /// Returns `did you mean …?` if a known word is similar, and the list of known words.

@@ -6,18 +6,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Origin, Tier};
-use crate::closed_set::closed_set;
 use crate::difference::{Accept, Difference};
 use crate::evidence::{Attempt, AttemptKind, Evidence, FileEntry, Question};
 use crate::finding::{self, Finding, Verdict};
 use crate::profile::{Cases, ExpectedAttempt, Files, SideRequest, Variable};
 use crate::schema::values::Sha256;
 use crate::{expected, time};
+use scenario::closed_set;
 
 mod baseline_form;
-mod redact_args;
 
-pub use redact_args::{Arg, Process};
+pub use crate::evidence::{Arg, Process};
 
 /// The whole report of one run.
 ///

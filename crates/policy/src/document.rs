@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use model::audit::AuditPolicy;
 use model::case::{Case, Origin, Outline, Source};
 use model::digest;
+use model::escape::visible;
 use model::profile::Profile;
-use model::quote::{Position, known_words, quoted, shown_path, visible};
+use model::quote::{Position, known_words, quoted, shown_path};
 use serde::de::DeserializeOwned;
 use sys::read::{self, ReadError};
 use toml::de::{DeTable, DeValue};
@@ -27,7 +28,6 @@ use crate::below;
 pub(super) struct Document {
     /// Name of the file for messages.
     file: String,
-    text: String,
     origin: Origin,
     kind: Kind,
 }
@@ -54,7 +54,7 @@ impl Document {
             }
         };
         let mut document = Self::from_bytes(file, source, bytes, wanted)?;
-        let lines = structure::lines(&document.text, document.table()?.get_ref());
+        let lines = structure::lines(&document.origin.text, document.table()?.get_ref());
         document.origin.outline = Outline::new(path, lines);
         Ok(document)
     }
@@ -78,10 +78,10 @@ impl Document {
         })?;
         let mut document = Self {
             file,
-            text,
             origin: Origin {
                 source,
                 sha256,
+                text: text.into(),
                 outline: Outline::default(),
             },
             kind: Kind::Case,
@@ -177,15 +177,22 @@ impl Document {
         let deserializer = toml::de::Deserializer::from(self.table()?);
         T::deserialize(deserializer).map_err(|error| {
             let span = error.span().unwrap_or_default();
-            self.fault(structure::explain(&self.text, error.message(), span))
+            self.fault(structure::explain(&self.origin.text, error.message(), span))
         })
     }
 
     fn table(&self) -> Result<toml::Spanned<DeTable<'_>>, PolicyError> {
-        DeTable::parse(&self.text).map_err(|error| {
-            let span = error.span().unwrap_or(self.text.len()..self.text.len());
-            let marked = self.text.get(span.clone()).filter(|text| !text.is_empty());
+        DeTable::parse(&self.origin.text).map_err(|error| {
+            let span = error
+                .span()
+                .unwrap_or(self.origin.text.len()..self.origin.text.len());
+            let marked = self
+                .origin
+                .text
+                .get(span.clone())
+                .filter(|text| !text.is_empty());
             let rest_of_line = self
+                .origin
                 .text
                 .get(span.start..)
                 .and_then(|rest| rest.lines().next());
@@ -194,8 +201,8 @@ impl Document {
                 .map_or("the end of the file".into(), quoted);
             PolicyError::Syntax {
                 file: self.file.clone(),
-                at: Position::of(self.text.as_bytes(), span.start),
-                message: visible(error.message().chars()),
+                at: Position::of(self.origin.text.as_bytes(), span.start),
+                message: visible(error.message()),
                 found,
             }
         })
@@ -204,8 +211,8 @@ impl Document {
     fn fault(&self, flaw: Flaw) -> PolicyError {
         PolicyError::Fault(Box::new(Fault {
             file: self.file.clone(),
-            at: Position::of(self.text.as_bytes(), flaw.span.start),
-            key: key_at(&self.text, &flaw.span),
+            at: Position::of(self.origin.text.as_bytes(), flaw.span.start),
+            key: key_at(&self.origin.text, &flaw.span),
             problem: flaw.problem,
             hint: flaw.hint,
         }))

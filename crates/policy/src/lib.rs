@@ -25,6 +25,7 @@ mod structure;
 mod tests;
 mod values;
 
+use model::closed_set;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -39,30 +40,19 @@ pub use error::{Fault, MAX_FILE_BYTES, PolicyError};
 pub use limits::TIMEOUT_BOUNDS;
 pub use values::{is_variable_name, may_be_shown, never_shown};
 
-/// Kind of a policy file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Request to the client, permissions of the sandbox, and expectations.
-    Case,
-    /// Command line, names and known behaviour of one client.
-    Profile,
-    /// Paths, limits and environment of every audited program.
-    Audit,
+closed_set! {
+    /// Kind of a policy file.
+    pub enum Kind {
+        /// Request to the client, permissions of the sandbox, and expectations.
+        Case = "case",
+        /// Command line, names and known behaviour of one client.
+        Profile = "profile",
+        /// Paths, limits and environment of every audited program.
+        Audit = "audit",
+    }
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Case, Self::Profile, Self::Audit];
-
-    /// Word for messages.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Case => "case",
-            Self::Profile => "profile",
-            Self::Audit => "audit",
-        }
-    }
-
     /// Value of the key `schema` in a file of this kind.
     pub fn schema(self) -> &'static str {
         match self {

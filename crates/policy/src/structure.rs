@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use model::quote::{known_words, quoted, visible};
+use model::escape::visible;
+use model::quote::{known_words, quoted};
+use model::text::truncated;
 use toml::de::{DeTable, DeValue};
 
 use super::error::Flaw;
@@ -18,7 +20,7 @@ pub(super) fn explain(file: &str, message: &str, span: Range<usize>) -> Flaw {
         .or_else(|| mismatch(message, &span))
         .unwrap_or_else(|| Flaw {
             span: named_key(file, message, &span).unwrap_or(span),
-            problem: visible(message.chars()),
+            problem: visible(message),
             hint: "`runner policy show case-a` prints a valid file".into(),
         })
 }
@@ -76,7 +78,7 @@ fn mismatch(message: &str, span: &Range<usize>) -> Option<Flaw> {
         ),
         other => (other, "compare `runner policy show case-a`"),
     };
-    let found: String = visible(found.chars().take(80));
+    let found: String = visible(&truncated(found, 80));
     Some(Flaw::new(span.clone(), expected, found, hint))
 }
 
@@ -114,7 +116,7 @@ pub(super) fn lines(text: &str, document: &DeTable<'_>) -> BTreeMap<String, usiz
 }
 
 fn joined(prefix: &str, key: &str) -> String {
-    let key = visible(key.chars());
+    let key = visible(key);
     if prefix.is_empty() {
         key
     } else {

@@ -8,6 +8,8 @@ use model::finding::Status;
 use model::report::{Purpose, Report};
 use model::text::count;
 
+use super::tone::Tone;
+
 /// Limits of every run, a sentence each.
 const NEVER_PROVED: [&str; 4] = [
     "A client that recognises the sandbox, or waits longer, may behave otherwise.",
@@ -27,6 +29,18 @@ pub(super) enum Strength {
     Refuted,
     /// The evidence does not decide.
     NotProved,
+}
+
+impl Strength {
+    /// Returns the word and its tone.
+    pub(super) fn word(self) -> (&'static str, Tone) {
+        match self {
+            Self::Proved => ("proved", Tone::Good),
+            Self::Seen => ("seen", Tone::Seen),
+            Self::Refuted => ("not so", Tone::Bad),
+            Self::NotProved => ("not proved", Tone::Doubtful),
+        }
+    }
 }
 
 /// A claim with its strength.
@@ -55,18 +69,25 @@ pub(super) fn claims(report: &Report) -> Vec<Claim> {
     claims
 }
 
-/// Returns the sentences of the report's `not_proved`: open claims, then [`further_not_proved`].
+/// Returns the claims of a run, then the limits of every run and of this one, which are open.
+pub(super) fn with_limits(report: &Report) -> Vec<Claim> {
+    let limits = further_not_proved(report).map(|text| Claim {
+        strength: Strength::NotProved,
+        text: text.to_owned(),
+    });
+    claims(report).into_iter().chain(limits).collect()
+}
+
+/// Returns the sentences of the report's `not_proved`: open claims, then limits.
 pub(super) fn not_proved(report: &Report) -> Vec<String> {
-    let open = claims(report)
-        .into_iter()
-        .filter(|claim| claim.strength == Strength::NotProved)
-        .map(|claim| claim.text);
-    open.chain(further_not_proved(report).map(str::to_owned))
+    let open = with_limits(report).into_iter();
+    open.filter(|claim| claim.strength == Strength::NotProved)
+        .map(|claim| claim.text)
         .collect()
 }
 
 /// Returns the limits of every run, then those of this isolation and of this run. Claims are not included.
-pub(super) fn further_not_proved(report: &Report) -> impl Iterator<Item = &str> {
+fn further_not_proved(report: &Report) -> impl Iterator<Item = &str> {
     let this_run = report.not_proved.iter().map(String::as_str);
     NEVER_PROVED.into_iter().chain(this_run)
 }

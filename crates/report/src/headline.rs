@@ -9,26 +9,37 @@ use model::report::{Purpose, Report};
 use model::text::count;
 
 use super::phrases;
+use super::tone::Tone;
 
 /// Verdict word with a summary of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Headline {
     /// `FAILED`. A sound audit has `AUDITED`, because it expects nothing of its program.
     pub(super) word: &'static str,
+    pub(super) tone: Tone,
     /// `case-b: 2 checks failed, 31 passed, 2 skipped`. Hostile: an audit quotes a queried name.
     pub(super) text: String,
 }
 
 /// Builds the headline of a run.
 pub(super) fn headline(report: &Report) -> Headline {
-    let (word, text) = match (report.purpose, report.verdict) {
-        (Purpose::Judge, Verdict::Passed) => ("PASSED", judged(report)),
-        (Purpose::Judge, Verdict::Failed) => ("FAILED", judged(report)),
-        (Purpose::Judge, Verdict::Errored) => ("ERRORED", judged(report)),
-        (Purpose::Audit, Verdict::Passed | Verdict::Failed) => ("AUDITED", audited(report)),
-        (Purpose::Audit, Verdict::Errored) => ("ERRORED", audited(report)),
+    let word = match (report.purpose, report.verdict) {
+        (_, Verdict::Errored) => "ERRORED",
+        (Purpose::Audit, Verdict::Passed | Verdict::Failed) => "AUDITED",
+        (Purpose::Judge, Verdict::Passed) => "PASSED",
+        (Purpose::Judge, Verdict::Failed) => "FAILED",
     };
-    Headline { word, text }
+    let tone = match (report.purpose, report.verdict) {
+        (_, Verdict::Passed) => Tone::Good,
+        (Purpose::Judge, Verdict::Failed) => Tone::Bad,
+        (Purpose::Audit, Verdict::Failed) => Tone::Seen,
+        (_, Verdict::Errored) => Tone::Doubtful,
+    };
+    let text = match report.purpose {
+        Purpose::Judge => judged(report),
+        Purpose::Audit => audited(report),
+    };
+    Headline { word, tone, text }
 }
 
 /// Returns true for the finding that an audit shows as its list of attempts.

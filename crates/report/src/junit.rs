@@ -26,7 +26,9 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
         suite.extra.insert(text(name), text(&value));
     }
     suite.add_test_cases(cases);
-    let Headline { word, text: line } = headline(report);
+    let Headline {
+        word, text: line, ..
+    } = headline(report);
     suite.set_system_out(text(&format!("{word}  {line}")));
     let mut document = quick_junit::Report::new("runner");
     document.set_time(duration).add_test_suite(suite);

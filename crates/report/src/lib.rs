@@ -6,9 +6,11 @@
 //! Text of the client is hostile. Each report escapes control, bidirectional and invisible characters, and commands to
 //! the log of a CI system. Escapes of the JSON report read back unchanged; the other reports show them.
 
+use model::closed_set;
 use model::report::Report;
 
 mod claims;
+mod document;
 mod headline;
 pub mod html;
 pub mod human;
@@ -17,50 +19,28 @@ pub mod junit;
 pub mod markdown;
 mod phrases;
 pub mod sarif;
+mod tone;
 
 use human::Colour;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Format of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Text for a terminal.
-    Human,
-    /// JSON, the whole report.
-    Json,
-    /// JUnit XML, a test case for each check.
-    Junit,
-    /// Markdown for the summary page of a CI job.
-    Markdown,
-    /// One HTML page.
-    Html,
-    /// SARIF for code scanning, a result for each failed or errored finding.
-    Sarif,
-}
-
-impl Format {
-    /// All formats.
-    pub const ALL: [Self; 6] = [
-        Self::Human,
-        Self::Json,
-        Self::Junit,
-        Self::Markdown,
-        Self::Html,
-        Self::Sarif,
-    ];
-
-    /// Word of the format, as in `--report`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Human => "human",
-            Self::Json => "json",
-            Self::Junit => "junit",
-            Self::Markdown => "markdown",
-            Self::Html => "html",
-            Self::Sarif => "sarif",
-        }
+closed_set! {
+    /// Format of a report.
+    pub enum Format {
+        /// Text for a terminal.
+        Human = "human",
+        /// JSON, the whole report.
+        Json = "json",
+        /// JUnit XML, a test case for each check.
+        Junit = "junit",
+        /// Markdown for the summary page of a CI job.
+        Markdown = "markdown",
+        /// One HTML page.
+        Html = "html",
+        /// SARIF for code scanning, a result for each failed or errored finding.
+        Sarif = "sarif",
     }
 }
 

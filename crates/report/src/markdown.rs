@@ -1,335 +1,198 @@
-//! Markdown report for the summary page of a CI job on GitHub or GitLab: attempts first.
+//! Markdown report for the summary page of a CI job on GitHub or GitLab, always below 1 MiB.
 //!
-//! The report is shorter than the others and always below 1 MiB. Each part of the evidence has its own size budget, and
-//! the report counts the rows that it cuts.
-//!
-//! Text of the client is escaped for people. It appears in code spans only, because they cannot contain links,
-//! mentions, HTML or markers. No line begins with it.
+//! Text of the client appears in code spans only, because they cannot contain links, mentions, HTML or markers. No line
+//! begins with it.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
-use model::difference::{Accept, Difference};
-use model::evidence::{Advice, GapKind};
-use model::finding::{Finding, Status};
-use model::report::{BaselineOutcome, Purpose, Report};
-use model::{digest, expected};
+use model::escape;
+use model::report::Report;
 
-use super::claims::{self, Strength};
-use super::headline::{Headline, headline, is_shown_as_attempts};
-use super::{RenderError, phrases};
+use super::RenderError;
+use super::document::{Block, Budget, Document, Entry, Fact, Limit, Medium, Span, Table, Text};
+use super::headline::Headline;
+use super::phrases::cut;
 
-mod page;
+/// Maximum length of one text, in characters.
+const MAX_TEXT_CHARS: usize = 300;
 
-use page::{Length, Page, code};
+/// Returns the size of a budget.
+///
+/// GitHub drops the summary of a job's step above 1 MiB. Thirteen blocks of client data leave room for our own text and
+/// for other reports of the step.
+fn limit(budget: Budget) -> Limit {
+    match budget {
+        Budget::Ours => Limit::NONE,
+        Budget::Policy | Budget::Client | Budget::Bodies | Budget::Part => Limit {
+            entries: 100,
+            bytes: 48 << 10,
+        },
+    }
+}
 
 /// Renders the report as UTF-8 Markdown.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
-    let mut page = Page::default();
-    match report.purpose {
-        Purpose::Judge => judged(&mut page, report)?,
-        Purpose::Audit => audited(&mut page, report)?,
-    }
-    Ok(page.finish().into_bytes())
+    Ok(lay_out(&Document::of(report))?.into_bytes())
 }
 
-fn judged(page: &mut Page, report: &Report) -> fmt::Result {
-    verdict(page, report)?;
-    unsound(page, report)?;
-    attempts(page, report, "Attempts")?;
-    names(page, report)?;
-    requests(page, report, Some("None."))?;
-    findings(page, report, |_| true)?;
-    baseline(page, report)?;
-    claims(page, report)?;
-    lookups(page, report)?;
-    files(page, report)?;
-    programs(page, report)?;
-    wider_rules(page, report, "Rules that are wider than the built-in case")?;
-    gaps(page, report)?;
-    not_proved(page, report)
-}
-
-/// Sections of an audit: attempts first, then the options that would show the program more.
-fn audited(page: &mut Page, report: &Report) -> fmt::Result {
-    verdict(page, report)?;
-    unsound(page, report)?;
-    attempts(page, report, "Attempts of the program")?;
-    names(page, report)?;
-    requests(page, report, None)?;
-    lookups(page, report)?;
-    findings(page, report, |finding| !is_shown_as_attempts(finding))?;
-    files(page, report)?;
-    programs(page, report)?;
-    wider_rules(page, report, "Rules added by the command line")?;
-    claims(page, report)?;
-    gaps(page, report)?;
-    not_proved(page, report)
-}
-
-/// Writes the headline, the program and the isolation.
-fn verdict(page: &mut Page, report: &Report) -> fmt::Result {
-    let Headline { word, text } = headline(report);
-    page.title(word, &text)?;
-    let client = &report.client;
-    let label = match report.purpose {
-        Purpose::Judge => "Client",
-        Purpose::Audit => "Program",
-    };
-    page.paragraph(&format!(
-        "{label} {}, sha256 {}, {}. Isolation {}. Runner {}.",
-        code(&client.program),
-        code(&digest::short(&client.sha256)),
-        phrases::exit(&report.evidence),
-        report.tier.word(),
-        code(&report.runner.version),
-    ))
-}
-
-fn unsound(page: &mut Page, report: &Report) -> fmt::Result {
-    let reasons = &report.unsound;
-    if reasons.is_empty() {
-        return Ok(());
-    }
-    page.heading(phrases::unsound(report.verdict))?;
-    let reasons: Vec<_> = reasons.iter().map(|reason| code(reason)).collect();
-    page.list(Length::Theirs, &reasons)
-}
-
-fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
-    let groups = expected::attempt_groups(&report.known.attempts, &report.evidence);
-    let rows = groups.iter().map(|group| {
-        let expected = group.reason.as_deref().map_or(String::new(), code);
-        [
-            code(&group.target),
-            group.outcome_words(),
-            group.count.to_string(),
-            code(&group.program),
-            expected,
-        ]
-    });
-    let is_cut = report.evidence.unlisted.attempts() > 0;
-    let none = match report.evidence.gap(&[GapKind::Attempts]) {
-        None if is_cut => "None in what was recorded.",
-        None => "None.",
-        Some(_) => "None in what was recorded.",
-    };
-    let head = ["destination", "outcome", "times", "program", "expected"];
-    page.table(Length::Theirs, title, head, rows, Some(none))?;
-    let met = expected::reached_limits(&report.evidence);
-    let rows = met.iter().map(|group| {
-        [
-            code(&group.target),
-            group.outcome_words(),
-            group.count.to_string(),
-            code(&group.program),
-        ]
-    });
-    let title = "Limits of the sandbox that were met";
-    let head = ["limit", "outcome", "times", "program"];
-    page.table(Length::Theirs, title, head, rows, None)
-}
-
-fn names(page: &mut Page, report: &Report) -> fmt::Result {
-    let rows = report.evidence.names.iter().map(|name| {
-        let reason = expected::reason_for_question(&report.known.attempts, name);
-        [
-            code(&name.name),
-            code(&name.kind_and_odd()),
-            name.count.to_string(),
-            reason.map_or(String::new(), code),
-        ]
-    });
-    let head = ["name", "type", "times", "expected"];
-    page.table(Length::Theirs, "Names asked for", head, rows, None)
-}
-
-fn requests(page: &mut Page, report: &Report, none: Option<&str>) -> fmt::Result {
-    let rows = report.evidence.requests.iter().map(|request| {
-        [
-            request.seq.to_string(),
-            request.class.word().to_owned(),
-            code(&phrases::request_line(request)),
-            request
-                .status
-                .map_or("none".to_owned(), |status| status.to_string()),
-            request
-                .body
-                .as_ref()
-                .map_or(0, |body| body.bytes)
-                .to_string(),
-        ]
-    });
-    let head = ["request", "class", "line", "status", "bytes"];
-    page.table(Length::Theirs, "Requests", head, rows, none)
-}
-
-/// Writes failed and errored findings, and those skipped because the runner ended the client, if `wanted` accepts them.
-fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool) -> fmt::Result {
-    let wrong = |finding: &&Finding| {
-        let is_wrong = matches!(finding.status, Status::Failed | Status::Errored);
-        (is_wrong || phrases::is_leftover(finding)) && wanted(finding)
-    };
-    let part = |part: Option<&str>| part.map_or(String::new(), code);
-    let rows = report.checks.iter().filter(wrong).map(|finding| {
-        [
-            code(&finding.id),
-            finding.status.word().to_owned(),
-            part(finding.object.as_deref()),
-            part(finding.expected.as_deref()),
-            part(phrases::found_in_short(finding)),
-            part(finding.because.as_deref()),
-        ]
-    });
-    let head = ["check", "status", "object", "expected", "found", "because"];
-    page.table(Length::Ours, "Findings", head, rows, None)
-}
-
-/// Writes the drift from the lock file with the lines that would accept it, or the changes made to the file.
-fn baseline(page: &mut Page, report: &Report) -> fmt::Result {
-    let Some(baseline) = &report.baseline else {
-        return Ok(());
-    };
-    let differences = baseline.differences.iter();
-    match baseline.outcome {
-        BaselineOutcome::Compared => {
-            let rows = differences.map(|found| {
-                let [area, fact, before, now] = difference(found);
-                let accept = baseline.to_accept(found).map_or(String::new(), accept);
-                [area, fact, before, now, accept]
-            });
-            let head = ["area", "fact", "before", "now", "what would accept it"];
-            page.table(Length::Theirs, "Drift from the lock file", head, rows, None)
-        }
-        BaselineOutcome::Updated | BaselineOutcome::Made => {
-            let head = ["area", "fact", "before", "now"];
-            let rows = differences.map(difference);
-            page.table(
-                Length::Theirs,
-                "What changed in the lock file",
-                head,
-                rows,
-                None,
-            )
+/// Lays out a document.
+pub(super) fn lay_out(document: &Document) -> Result<String, fmt::Error> {
+    let Headline { word, text, .. } = &document.headline;
+    let mut out = format!("## {word}: {}\n", code(text, MAX_TEXT_CHARS));
+    facts(&mut out, Budget::Ours, &document.identity)?;
+    for section in document.sections(Medium::Markdown) {
+        let colon = if section.note.is_empty() { "" } else { ": " };
+        writeln!(out, "\n### {}{colon}{}", section.title, section.note)?;
+        for block in &section.blocks {
+            self::block(&mut out, block)?;
         }
     }
+    Ok(out)
 }
 
-fn difference(found: &Difference) -> [String; 4] {
-    let part = |part: Option<&str>| part.map_or(String::new(), code);
-    [
-        found.fact.area.word().to_owned(),
-        code(&found.fact.key),
-        part(found.change.before()),
-        part(found.change.now()),
-    ]
-}
-
-fn accept(Accept { verb, table, line }: Accept) -> String {
-    format!("{verb} in {}: {}", code(&table), code(&line))
-}
-
-fn lookups(page: &mut Page, report: &Report) -> fmt::Result {
-    let rows = report.evidence.lookups.iter().map(|lookup| {
-        let advice = match &lookup.advice {
-            Advice::Read(path) => code(&format!("--read {}", phrases::quoted(path))),
-            Advice::Write(path) => code(&format!("--write {}", phrases::quoted(path))),
-            Advice::Never(reason) => phrases::reason_in_full(*reason).to_owned(),
-        };
-        [
-            code(&phrases::quoted(&lookup.path)),
-            lookup.paths.to_string(),
-            lookup.kind.word().to_owned(),
-            lookup.count.to_string(),
-            advice,
-        ]
-    });
-    let head = ["path", "paths", "wanted", "times", "what would show it"];
-    page.table(
-        Length::Theirs,
-        "Paths that it looked for and did not get",
-        head,
-        rows,
-        None,
-    )
-}
-
-fn files(page: &mut Page, report: &Report) -> fmt::Result {
-    let left = report
-        .evidence
-        .files
-        .iter()
-        .filter(|entry| !entry.transient);
-    let rows = left.map(|entry| {
-        [
-            entry.root.word().to_owned(),
-            code(&entry.path),
-            entry.kind.word().to_owned(),
-            format!("{:04o}", entry.mode),
-            entry.bytes.to_string(),
-        ]
-    });
-    let head = ["in", "path", "kind", "mode", "bytes"];
-    page.table(Length::Theirs, "Files left behind", head, rows, None)
-}
-
-fn programs(page: &mut Page, report: &Report) -> fmt::Result {
-    let rows = report
-        .evidence
-        .processes
-        .iter()
-        .map(|process| [process.pid.to_string(), code(&process.with_name())]);
-    page.table(
-        Length::Theirs,
-        "Programs started",
-        ["pid", "program"],
-        rows,
-        None,
-    )
-}
-
-fn wider_rules(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
-    let rows = report
-        .wider_rules
-        .iter()
-        .map(|wider| [code(&wider.rule), code(&wider.reason)]);
-    page.table(Length::Theirs, title, ["allowed", "reason"], rows, None)
-}
-
-fn gaps(page: &mut Page, report: &Report) -> fmt::Result {
-    let gaps = report.evidence.gaps.iter();
-    let rows = gaps.map(|gap| [gap.what.word().to_owned(), code(&gap.detail)]);
-    page.table(
-        Length::Theirs,
-        "Evidence that is incomplete",
-        ["part", "why"],
-        rows,
-        None,
-    )
-}
-
-/// Writes the claims that are not open.
-fn claims(page: &mut Page, report: &Report) -> fmt::Result {
-    let line = |claim: claims::Claim| {
-        let word = match claim.strength {
-            Strength::Proved => "proved",
-            Strength::Seen => "seen",
-            Strength::Refuted => "not so",
-            Strength::NotProved => return None,
-        };
-        Some(format!("{word}: {}", claim.text))
-    };
-    let lines: Vec<_> = claims::claims(report)
-        .into_iter()
-        .filter_map(line)
-        .collect();
-    if lines.is_empty() {
-        return Ok(());
+fn block(out: &mut String, block: &Block) -> fmt::Result {
+    match block {
+        Block::Facts(budget, all) => facts(out, *budget, all),
+        Block::Claims(claims) => {
+            let lines = claims.iter();
+            let lines =
+                lines.map(|claim| item(claim.strength.word().0, &claim.text.as_str().into()));
+            entries(out, Budget::Ours, claims.len(), lines)
+        }
+        Block::Table(table) => self::table(out, table),
+        Block::Entries(all) => entries(out, Budget::Ours, all.len(), all.iter().map(entry)),
+        Block::Drift(drift) => self::table(out, &drift.table()),
+        // Only longer forms of the report have them.
+        Block::Lines(_) | Block::Folds(..) | Block::Timeline(_) => Ok(()),
     }
-    page.heading("What this run shows")?;
-    page.list(Length::Ours, &lines)
 }
 
-fn not_proved(page: &mut Page, report: &Report) -> fmt::Result {
-    page.heading("What was not proved")?;
-    page.list(Length::Ours, &claims::not_proved(report))
+fn facts(out: &mut String, budget: Budget, facts: &[Fact]) -> fmt::Result {
+    let lines = facts.iter().map(|fact| item(&fact.label, &fact.value));
+    entries(out, budget, facts.len(), lines)
+}
+
+fn item(label: &str, value: &Text) -> String {
+    let colon = if label.is_empty() { "" } else { ": " };
+    format!("- {label}{colon}{}\n", shown(value))
+}
+
+fn entry(entry: &Entry) -> String {
+    let (id, message) = (code(&entry.id, MAX_TEXT_CHARS), shown(&entry.message));
+    let facts = entry.facts.iter();
+    let facts = facts.map(|fact| format!("  {}", item(&fact.label, &fact.value)));
+    format!("- {} {id}, {}: {message}\n", entry.word, entry.asked_by) + &facts.collect::<String>()
+}
+
+fn table(out: &mut String, table: &Table) -> fmt::Result {
+    let columns: Vec<_> = table.columns(Medium::Markdown).collect();
+    let row = |cells: &mut dyn Iterator<Item = String>| {
+        let cells: Vec<_> = cells.collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let headings = row(&mut columns.iter().map(|(_, column)| column.heading.to_owned()));
+    write!(out, "\n{headings}|{}", "---|".repeat(columns.len()))?;
+    let rows = table.rows.iter().map(|one| {
+        row(&mut columns
+            .iter()
+            .map(|(index, _)| one.cells.get(*index).map_or_else(String::new, shown)))
+    });
+    entries(out, table.budget, table.all, rows)
+}
+
+/// Writes the lines that fit, then the note on the others.
+fn entries(
+    out: &mut String,
+    budget: Budget,
+    all: usize,
+    lines: impl Iterator<Item = String>,
+) -> fmt::Result {
+    let (lines, cut) = limit(budget).fit(all, lines);
+    write!(out, "\n{lines}")?;
+    cut.map_or(Ok(()), |cut| writeln!(out, "\n{cut}"))
+}
+
+/// Returns a text with code spans for all but our own words. Adjacent code shares a span, because its fences would join.
+fn shown(text: &Text) -> String {
+    let spans = text.shown(MAX_TEXT_CHARS).into_iter().map(|(span, text)| {
+        let is_own = matches!(span, Span::Own(_) | Span::Mark(..));
+        (is_own && is_plain(&text), text)
+    });
+    let spans: Vec<_> = spans.collect();
+    let runs = spans.chunk_by(|(one, _), (other, _)| one == other);
+    let runs = runs.map(|run| {
+        let text: String = run.iter().map(|(_, text)| text.as_str()).collect();
+        let is_own = run.first().is_some_and(|(is_own, _)| *is_own);
+        if is_own {
+            text
+        } else {
+            code(&text, usize::MAX)
+        }
+    });
+    runs.collect()
+}
+
+/// Returns true for text that is the same as Markdown.
+fn is_plain(text: &str) -> bool {
+    !text.contains(|c: char| r"\`*_[]<>|&~@#{}$".contains(c))
+        && !["://", "www."].iter().any(|link| text.contains(link))
+}
+
+/// Returns a code span for any text (CommonMark, section 6.1).
+///
+/// Pipes are escaped, because they would end a table cell (GitHub Flavored Markdown, section 4.10).
+fn code(text: &str, max_chars: usize) -> String {
+    let text = cut(&unlinked(&escape::visible(text)), max_chars);
+    if text.is_empty() {
+        return String::new();
+    }
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    // A table cell reads `\|` as a pipe, and a code span loses one blank at each end.
+    format!("{fence} {} {fence}", text.replace('|', "\\|"))
+}
+
+/// Removes the link syntax, for readers that parse a single line and so may miss the code span.
+fn unlinked(text: &str) -> String {
+    text.replace("](", r"]\u{28}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_span_has_a_longer_fence_than_its_text() {
+        assert_eq!(code("a", 9), "` a `");
+        assert_eq!(code("`a``b", 9), "``` `a``b ```");
+        assert_eq!(code("", 9), "");
+    }
+
+    #[test]
+    fn end_of_a_cell_and_link_are_escaped() {
+        assert_eq!(code("a|b\nc", 9), r"` a\|b\nc `");
+        assert_eq!(code("[a](b)", 99), r"` [a]\u{28}b) `");
+    }
+
+    #[test]
+    fn own_words_with_syntax_become_code() {
+        for (text, markdown) in [
+            ("exit code 0, 12:30", "exit code 0, 12:30"),
+            ("a_b_c", "` a_b_c `"),
+            ("see http://x", "` see http://x `"),
+            ("@x", "` @x `"),
+        ] {
+            assert_eq!(shown(&text.into()), markdown);
+        }
+    }
+
+    #[test]
+    fn adjacent_code_shares_a_span() {
+        let text = Text(vec![
+            Span::Own("<".to_owned()),
+            Span::Client("a".to_owned()),
+            Span::Own(": b".to_owned()),
+        ]);
+        assert_eq!(shown(&text), "` <a `: b");
+    }
 }

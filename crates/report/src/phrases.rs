@@ -164,9 +164,45 @@ pub(super) fn grouped(number: u64) -> String {
     grouped
 }
 
+/// Returns a number with its noun: `1 request`, `12,345 requests`.
+pub(super) fn number_of(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{} {noun}s", grouped(number)),
+    }
+}
+
+/// Returns microseconds as milliseconds, `12.3 ms`, or from ten seconds on as seconds.
+pub(super) fn duration(us: u64) -> String {
+    if us < 10_000_000 {
+        format!("{}.{} ms", grouped(us / 1_000), us / 100 % 10)
+    } else {
+        format!("{}.{:02} s", grouped(us / 1_000_000), us / 10_000 % 100)
+    }
+}
+
+/// Returns a time on the clock of the run: `+12.3 ms`.
+pub(super) fn at(us: u64) -> String {
+    format!("+{}", duration(us))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_milliseconds_until_seconds_are_enough() {
+        assert_eq!(at(0), "+0.0 ms");
+        assert_eq!(at(12_345), "+12.3 ms");
+        assert_eq!(at(1_204_999), "+1,204.9 ms");
+        assert_eq!(at(61_239_000), "+61.23 s");
+    }
+
+    #[test]
+    fn cut_text_counts_the_rest() {
+        assert_eq!(cut("xxx", 3), "xxx");
+        assert_eq!(cut("ééé", 1), "é… (cut: 2 more characters)");
+    }
 
     #[test]
     fn numbers_are_grouped_by_thousands() {

@@ -1,4 +1,4 @@
-//! Errors of the set-up of a sandbox: the failed step, its object, the kernel's errno, and a hint with the remedy.
+//! Errors of the set-up of a sandbox: the failed step, its object, and the kernel's errno.
 
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,7 @@ fn errno_text(errno: i32) -> String {
 
 /// Steps of the set-up, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// Starts the guard process of the temporary directories (isolation `inherited`, selftest).
     StartGuard,
@@ -123,6 +124,8 @@ pub enum Step {
     Signals,
     /// Reads the status of a path.
     Describe,
+    /// Makes a socket on the host that a probe of the canary tries to reach.
+    CanaryTarget,
     /// Runs the canary outside the sandbox.
     TryOutside,
     /// Waits for the set-up to complete, in the runner.
@@ -182,6 +185,7 @@ impl std::fmt::Display for Step {
             Self::Channel => "exchange messages with the runner",
             Self::Signals => "watch for ended processes",
             Self::Describe => "read a path's status",
+            Self::CanaryTarget => "make a target of the canary",
             Self::TryOutside => "run the canary outside the sandbox",
             Self::CompleteSetUp => "complete the set-up",
         })
@@ -218,84 +222,6 @@ impl SetupError {
                 | Step::ReadOnlyRoot
                 | Step::HostName
         ) || (self.step == Step::TakeSource && is_call_refused)
-    }
-
-    /// Returns the remedy in one line; `None` if step and errno suggest none.
-    pub fn hint(&self) -> Option<&'static str> {
-        let errno = Errno::from_raw(self.errno);
-        match (self.step, errno) {
-            (Step::TryOutside, Errno::EPERM) => Some(
-                "a filter around the runner ends processes for that call: start the container with a seccomp profile that refuses it with an errno",
-            ),
-            (Step::CompleteSetUp | Step::StartGuard | Step::TryOutside, Errno::ETIMEDOUT) => Some(
-                "a process of the sandbox is stopped, or this machine is overloaded; start the runner again",
-            ),
-            (Step::CompleteSetUp, Errno::ESRCH) => Some(
-                "a process of the sandbox was killed from outside: `sudo dmesg` lists the processes that the kernel killed when memory ran out; start the runner again",
-            ),
-            (_, Errno::EAGAIN | Errno::ENOMEM) => Some(
-                "raise the limits on processes and memory, as with `ulimit -u unlimited -v unlimited -d unlimited`",
-            ),
-            (_, Errno::EMFILE | Errno::ENFILE) => {
-                Some("raise the limit of open files, as with `ulimit -n 1024`")
-            }
-            (_, Errno::EFBIG) => {
-                Some("raise the limit of a file's length, as with `ulimit -f unlimited`")
-            }
-            (Step::UserAndNetworkNamespace, Errno::ENOSPC | Errno::EUSERS) => Some(
-                "the limit of namespaces is 0 or used up: run `sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000`",
-            ),
-            (Step::CloneInit, Errno::ENOSPC | Errno::EUSERS) => Some(
-                "the limit of namespaces is 0 or used up: run `sudo sysctl user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000 user.max_ipc_namespaces=10000 user.max_uts_namespaces=10000 user.max_cgroup_namespaces=10000`",
-            ),
-            (Step::UserAndNetworkNamespace, Errno::EPERM | Errno::EACCES) => Some(
-                "user namespaces are refused here: on Debian run `sudo sysctl kernel.unprivileged_userns_clone=1`; in Docker add `--security-opt seccomp=unconfined`, or `--network none` for isolation `inherited`",
-            ),
-            (Step::UserAndNetworkNamespace, Errno::ENOSYS | Errno::EINVAL) => Some(
-                "this kernel was built without user or network namespaces; a distribution kernel has both",
-            ),
-            (
-                Step::WriteIdMaps
-                | Step::LoopbackUp
-                | Step::CloneInit
-                | Step::PrivateMounts
-                | Step::BecomeInsideUser,
-                Errno::EPERM | Errno::EACCES,
-            ) => Some(
-                "the new user namespace has no capabilities, because of AppArmor on Ubuntu 24.04: load the profile that `runner doctor --apparmor` prints, or run `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
-            ),
-            (Step::HandOverPipes, Errno::EINVAL) => Some(
-                "started by the root of a user namespace with too few ids: give it 65536 of them (/etc/subuid and /etc/subgid), or start the runner as an ordinary user",
-            ),
-            (Step::HandOverPipes | Step::DropGroups, Errno::EPERM | Errno::EINVAL) => Some(
-                "uid 0 lacks CAP_CHOWN, CAP_SETGID or CAP_SETUID here and cannot become another user; start the runner as an ordinary user",
-            ),
-            (Step::Filter, Errno::EBUSY) => Some(
-                "a seccomp filter around the runner has a listener already, as in WSL 2 and some sandboxes, and the kernel allows only one; start the runner outside of it",
-            ),
-            (Step::Filter, Errno::EINVAL | Errno::ENOSYS) => Some(
-                "this kernel or this container has no seccomp filters with user notification: Linux 5.19 (and for Landlock 6.2) or later is needed, and an engine that lets seccomp(2) through",
-            ),
-            (Step::Landlock, _) => Some(
-                "Linux 6.2 or later is needed, with landlock in its list of security modules: boot with `lsm=landlock,…`",
-            ),
-            (Step::LandlockAlone, _) => Some(
-                "without namespaces Landlock ABI 6 is needed: Linux 6.12 or later, with landlock in its list of security modules",
-            ),
-            (Step::InheritedNetwork, _) => Some(
-                "start the container with `--network none`, or let it make namespaces of its own: in Docker, `--security-opt seccomp=unconfined`",
-            ),
-            (Step::ListSockets, _) => Some(
-                "a kernel with CONFIG_INET_DIAG is needed: run `sudo modprobe tcp_diag`; in a container, an engine that lets socket(2) with NETLINK_SOCK_DIAG through",
-            ),
-            (Step::MakeTrees, _) => Some(
-                "name a writable directory in TMPDIR, or give the container one: `--tmpfs /tmp`",
-            ),
-            (Step::TakeSource, Errno::EACCES) => Some(
-                "the user who starts the runner must be able to read every path that the policy names",
-            ),
-            _ => None,
-        }
     }
 }
 

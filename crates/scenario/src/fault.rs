@@ -1,5 +1,6 @@
 //! Faults of an answer: in single events of its stream, and at an early end.
 
+use crate::closed_set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,30 +10,16 @@ use super::reply::ErrorType;
 /// Largest number of event faults in one answer.
 pub const MAX_FAULTS: usize = 100;
 
-/// Events that a place or a fault can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum EventName {
-    MessageStart,
-    ContentBlockStart,
-    Ping,
-    ContentBlockDelta,
-    ContentBlockStop,
-    MessageDelta,
-    MessageStop,
-}
-
-impl EventName {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::MessageStart => "message_start",
-            Self::ContentBlockStart => "content_block_start",
-            Self::Ping => "ping",
-            Self::ContentBlockDelta => "content_block_delta",
-            Self::ContentBlockStop => "content_block_stop",
-            Self::MessageDelta => "message_delta",
-            Self::MessageStop => "message_stop",
-        }
+closed_set! {
+    /// Events that a place or a fault can name.
+    pub(crate) enum EventName {
+        MessageStart = "message_start",
+        ContentBlockStart = "content_block_start",
+        Ping = "ping",
+        ContentBlockDelta = "content_block_delta",
+        ContentBlockStop = "content_block_stop",
+        MessageDelta = "message_delta",
+        MessageStop = "message_stop",
     }
 }
 

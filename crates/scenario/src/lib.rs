@@ -64,6 +64,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod builtin;
+mod closed_set;
 mod content;
 mod error;
 mod fault;

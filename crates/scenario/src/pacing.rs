@@ -1,5 +1,6 @@
 //! Pace and pieces of an answer: its delays, and the cuts of its body.
 
+use crate::closed_set;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -46,26 +47,15 @@ pub(crate) enum CutAt {
     Named(CutName),
 }
 
-/// Cuts at places where decoders often fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum CutName {
-    /// Inside each character of several bytes.
-    #[serde(rename = "mid-utf8")]
-    MidUtf8,
-    /// Between each carriage return and its line feed.
-    MidCrlf,
-    /// Between the `event:` and the `data:` line of each event.
-    EventData,
-}
-
-impl CutName {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::MidUtf8 => "mid-utf8",
-            Self::MidCrlf => "mid-crlf",
-            Self::EventData => "event-data",
-        }
+closed_set! {
+    /// Cuts at places where decoders often fail.
+    pub(crate) enum CutName {
+        /// Inside each character of several bytes.
+        MidUtf8 = "mid-utf8",
+        /// Between each carriage return and its line feed.
+        MidCrlf = "mid-crlf",
+        /// Between the `event:` and the `data:` line of each event.
+        EventData = "event-data",
     }
 }
 

@@ -4,7 +4,7 @@
 //! inconsistencies: each missing or contradictory entry is a gap. Knows neither the readers of the journal nor the
 //! case's expectations. The profile's rules identify requests beside the turn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
 
 use model::evidence::{
@@ -53,7 +53,10 @@ pub(super) fn from_journal(
 struct Fold {
     start_us: u64,
     accepted: Vec<ConnectionParts>,
-    hosts: BTreeMap<u64, Host>,
+    /// Index in `accepted` of each connection, by its number in the journal.
+    by_number: HashMap<u64, usize>,
+    /// Index in `accepted` of the last connection of each peer.
+    by_peer: HashMap<(SocketAddr, Host), usize>,
     requests: BTreeMap<u64, RequestParts>,
     provider_events: Vec<ProviderEvent>,
     sightings: Vec<Sighting>,
@@ -99,8 +102,8 @@ impl Fold {
                 host,
             } => {
                 let at_us = self.since_start(*at_us);
-                self.hosts.insert(*connection, *host);
-                self.accepted.push(ConnectionParts {
+                self.by_number.insert(*connection, self.accepted.len());
+                self.accept(ConnectionParts {
                     number: *connection,
                     at_us,
                     host: *host,
@@ -206,9 +209,15 @@ impl Fold {
         }
     }
 
+    fn accept(&mut self, connection: ConnectionParts) {
+        let peer = (connection.peer, connection.host);
+        self.by_peer.insert(peer, self.accepted.len());
+        self.accepted.push(connection);
+    }
+
     fn close(&mut self, connection: u64, closed: Closed) {
-        let mut accepted = self.accepted.iter_mut();
-        let accepted = accepted.find(|accepted| accepted.number == connection);
+        let index = self.by_number.get(&connection);
+        let accepted = index.and_then(|index| self.accepted.get_mut(*index));
         match accepted.map(|accepted| accepted.closed.replace(closed)) {
             None => self.gap(format!(
                 "connection {connection} ended but was never accepted"
@@ -220,10 +229,10 @@ impl Fold {
 
     /// Adds held bytes to the peer's last connection, or records a connection that never reached the stub.
     fn hold(&mut self, at_us: u64, (peer, host): (SocketAddr, Host), bytes: u64) {
-        let mut accepted = self.accepted.iter_mut().rev();
-        match accepted.find(|one| one.peer == peer && one.host == host) {
+        let index = self.by_peer.get(&(peer, host));
+        match index.and_then(|index| self.accepted.get_mut(*index)) {
             Some(accepted) => accepted.held += bytes,
-            None => self.accepted.push(ConnectionParts {
+            None => self.accept(ConnectionParts {
                 // No connection of the journal has this number; the journal counts from 1.
                 number: 0,
                 at_us: self.since_start(at_us),
@@ -289,7 +298,7 @@ impl Fold {
         numbers: &BTreeMap<u64, u64>,
         side_requests: &[SideRequest],
     ) -> Vec<Request> {
-        let mut digests: Vec<String> = Vec::new();
+        let mut digests = HashSet::new();
         let mut requests = Vec::new();
         for (seq, asked) in std::mem::take(&mut self.requests) {
             if !numbers.contains_key(&asked.connection) {
@@ -302,7 +311,8 @@ impl Fold {
             }
             let head = asked.head.unwrap_or(Head::Incomplete);
             let side = side(&head, asked.body.as_ref(), side_requests);
-            let host = self.host(asked.connection);
+            let seq_of_connection = numbers.get(&asked.connection).copied().unwrap_or(0);
+            let host = self.host(seq_of_connection);
             let class = match (side, class(&head, asked.body.as_ref(), &digests)) {
                 (Some(_), _) => RequestClass::Side,
                 // A preflight asks the provider's own host; at another host it has no purpose.
@@ -316,7 +326,7 @@ impl Fold {
             requests.push(Request {
                 seq,
                 at_us: asked.at_us,
-                connection: numbers.get(&asked.connection).copied().unwrap_or(0),
+                connection: seq_of_connection,
                 host,
                 class,
                 side: side.map(str::to_owned),
@@ -330,11 +340,12 @@ impl Fold {
 
     fn connections(&mut self, requests: &[Request]) -> Vec<Connection> {
         let mut connections = Vec::new();
+        let mut requests_of: HashMap<u64, u64> = HashMap::new();
+        for request in requests {
+            *requests_of.entry(request.connection).or_default() += 1;
+        }
         for (accepted, seq) in std::mem::take(&mut self.accepted).into_iter().zip(1..) {
-            let began = requests
-                .iter()
-                .filter(|request| request.connection == seq)
-                .count() as u64;
+            let began = requests_of.get(&seq).copied().unwrap_or(0);
             let closed = accepted.closed.unwrap_or_else(|| {
                 self.gap(format!("connection {seq} has no end"));
                 Closed {
@@ -380,10 +391,11 @@ impl Fold {
         }
     }
 
-    /// Returns the host at which a connection was accepted, by the connection's number in the journal.
-    fn host(&self, connection: u64) -> Host {
-        let accepted = self.hosts.get(&connection);
-        accepted.copied().unwrap_or_default()
+    /// Returns the host that accepted the connection of this number in the evidence.
+    fn host(&self, seq: u64) -> Host {
+        let index = usize::try_from(seq).ok().and_then(|seq| seq.checked_sub(1));
+        let accepted = index.and_then(|index| self.accepted.get(index));
+        accepted.map_or(Host::default(), |accepted| accepted.host)
     }
 
     fn gap(&mut self, detail: impl Into<String>) {
@@ -410,7 +422,7 @@ fn side<'r>(head: &Head, body: Option<&Body>, rules: &'r [SideRequest]) -> Optio
 
 /// Classifies a request that no rule of the profile names. `earlier` has the digests of the earlier message
 /// bodies.
-fn class(head: &Head, body: Option<&Body>, earlier: &[String]) -> RequestClass {
+fn class(head: &Head, body: Option<&Body>, earlier: &HashSet<String>) -> RequestClass {
     let Head::Request {
         method,
         path,

@@ -1,6 +1,6 @@
 //! Output directory of a bundle: new or empty, and held open from before the run.
 //!
-//! When opened, the directory gets one file, the unfinished manifest, which is renamed after all other files
+//! When opened, the directory gets one file, the unfinished `SHA256SUMS`, which is renamed after all other files
 //! exist. So a second run refuses the directory, and an unfinished bundle can be recognised. Objects are created
 //! through the descriptor of the directory, under new names; no path is resolved a second time.
 
@@ -21,10 +21,10 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use sys::read::name_of;
 use thiserror::Error;
 
-use super::manifest;
+use super::sums;
 use crate::collect::copy::directory;
 
-/// Name of the manifest until all other files exist.
+/// Name of `SHA256SUMS` until all other files exist.
 const UNFINISHED: &str = ".unfinished";
 
 /// Error that prevents the run, because its evidence could not be stored.
@@ -74,7 +74,7 @@ pub(crate) struct OutputDirectory {
     path: PathBuf,
     /// Parent directory and name, if this run created the directory.
     made: Option<(OwnedFd, PathBuf)>,
-    /// The unfinished manifest, held open, because the owner of the directory may replace the file under its
+    /// The unfinished `SHA256SUMS`, held open, because the owner of the directory may replace the file under its
     /// name.
     unfinished: Option<File>,
     state: State,
@@ -85,7 +85,7 @@ pub(crate) struct OutputDirectory {
 enum State {
     /// The directory, if this run created it and it is empty.
     Found,
-    /// The unfinished manifest as well.
+    /// The unfinished `SHA256SUMS` as well.
     Marked,
     /// None: the directory holds evidence.
     Used,
@@ -173,7 +173,7 @@ impl OutputDirectory {
         Ok(output)
     }
 
-    /// Checks whether the run that created the unfinished manifest is still active.
+    /// Checks whether the run that created the unfinished `SHA256SUMS` is still active.
     fn is_in_use(&self) -> bool {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let begun = openat(&self.held, UNFINISHED, flags, Mode::empty());
@@ -198,33 +198,33 @@ impl OutputDirectory {
         &self.path
     }
 
-    pub(crate) fn held(&self) -> &OwnedFd {
-        &self.held
-    }
-
     /// Marks the directory as used: it stays, even if the run fails.
     pub(crate) fn touch(&mut self) {
         self.state = State::Used;
     }
 
-    /// Writes a complete file: the file gets its name only after its content.
+    /// Writes a complete file: the file gets its name only after `write` has written its content.
     ///
     /// # Errors
-    /// Returns the error of the system. No file of that name exists then.
-    pub(crate) fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
+    /// Returns the first error of `write` or of the system. No file of that name exists then.
+    pub(crate) fn put<T>(
+        &self,
+        name: &str,
+        write: impl FnOnce(&File) -> io::Result<T>,
+    ) -> io::Result<T> {
         let partial = format!(".{name}.part");
-        let mut file = create(&self.held, &partial)?;
-        let written = file.write_all(content).and_then(|()| {
-            let renamed = renameat(&self.held, partial.as_str(), &self.held, name);
-            renamed.map_err(io::Error::from)
+        let file = create(&self.held, &partial)?;
+        let written = write(&file).and_then(|written| {
+            renameat(&self.held, partial.as_str(), &self.held, name)?;
+            Ok(written)
         });
         written.inspect_err(|_| drop(remove(&self.held, &partial)))
     }
 
-    /// Writes the manifest, which completes the bundle.
+    /// Writes `SHA256SUMS`, which completes the bundle.
     ///
     /// # Errors
-    /// Returns the error of the system. No manifest exists then.
+    /// Returns the error of the system. No `SHA256SUMS` exists then.
     pub(crate) fn finish(mut self, document: &[u8]) -> io::Result<()> {
         let mut file = self.unfinished.take().ok_or(Errno::ESTALE)?;
         file.write_all(document)?;
@@ -235,7 +235,7 @@ impl OutputDirectory {
         if (made.st_dev, made.st_ino) != (there.st_dev, there.st_ino) {
             return Err(Errno::ESTALE.into());
         }
-        renameat(&self.held, UNFINISHED, &self.held, manifest::NAME).map_err(io::Error::from)
+        renameat(&self.held, UNFINISHED, &self.held, sums::NAME).map_err(io::Error::from)
     }
 }
 
@@ -265,8 +265,8 @@ impl Drop for OutputDirectory {
 ///
 /// # Errors
 /// Returns the error of openat(2).
-pub(super) fn create(at: impl AsFd, name: &str) -> io::Result<File> {
-    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
+fn create(at: impl AsFd, name: &str) -> io::Result<File> {
+    let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL;
     let flags = flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let mode = Mode::from_bits_truncate(0o644);
     openat(at, name, flags, mode)
@@ -275,7 +275,7 @@ pub(super) fn create(at: impl AsFd, name: &str) -> io::Result<File> {
 }
 
 /// Removes a file.
-pub(super) fn remove(at: impl AsFd, name: &str) -> io::Result<()> {
+fn remove(at: impl AsFd, name: &str) -> io::Result<()> {
     unlinkat(at, name, UnlinkatFlags::NoRemoveDir).map_err(Into::into)
 }
 
@@ -383,17 +383,19 @@ mod tests {
         let output = OutputDirectory::open(&at("new")).unwrap();
         fs::write(at("victim"), "precious").unwrap();
         symlink(at("victim"), at("new/.report.txt.part")).unwrap();
-        let error = output.put("report.txt", b"x").unwrap_err();
+        let error = output
+            .put("report.txt", |mut file| file.write_all(b"x"))
+            .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        output.put("report.json", b"x").unwrap();
+        output.put("report.json", |_| Ok(())).unwrap();
         output.finish(b"{}").unwrap();
         assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
-        assert_eq!(fs::read(at("new/manifest.json")).unwrap(), b"{}");
+        assert_eq!(fs::read(at("new/SHA256SUMS")).unwrap(), b"{}");
         assert!(!at("new").join(UNFINISHED).exists());
     }
 
     #[test]
-    fn whatever_takes_the_place_of_the_manifest_to_be_is_neither_written_nor_waited_for() {
+    fn replaced_sums_file_is_never_written() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         fs::write(at("victim"), "precious").unwrap();
@@ -411,7 +413,7 @@ mod tests {
             let error = output.finish(b"{}").unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::ESTALE));
             assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
-            assert!(!path.join(manifest::NAME).exists());
+            assert!(!path.join(sums::NAME).exists());
         }
     }
 }

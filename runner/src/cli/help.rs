@@ -44,13 +44,13 @@ Examples:
   runner audit --report json=audit.json -- npm --version";
 
 pub(super) const DOCTOR_EXIT_CODES: &str = "\
-Each feature is tested in a process of its own. At the end a real run is made. The machine is not changed.
+A case and an audit are run, and each further feature is tested in a process of its own. The machine is not changed.
 
 Exit codes:
   0  isolation `namespace`: a run has namespaces of its own
   1  isolation `inherited` only: a run uses the network of this container, which has loopback only
   2  usage error
-  3  neither, or the real run disagrees with the probes
+  3  neither
 
 Examples:
   runner doctor
@@ -90,7 +90,7 @@ Examples:
 
 pub(super) const VERIFY_EXIT_CODES: &str = "\
 Exit codes:
-  0  each file matches the manifest, and there is no other file
+  0  each file matches SHA256SUMS and the report, and there is no other file
   1  something differs
   2  usage error, or a directory that cannot be read
 

@@ -54,7 +54,7 @@ impl Cli {
             CliCommand::Verify(options) => {
                 return Ok(Command::Verify(VerifyRequest {
                     directory: options.directory,
-                    required: options.require_manifest,
+                    required: options.require_sums,
                 }));
             }
             CliCommand::Policy { command } => {

@@ -46,7 +46,7 @@ pub(super) enum ValueError {
     #[error("expected 64 hexadecimal digits; `runner policy list` shows them")]
     Digest,
     #[error("expected 64 hexadecimal digits; the run and `runner verify DIR` print them")]
-    ManifestDigest,
+    SumsDigest,
     #[error("expected 1 to 64 of a-z A-Z 0-9 . _ - and not only dots")]
     PolicyName,
 }
@@ -108,9 +108,9 @@ pub(super) fn sha256(text: &str) -> Result<String, ValueError> {
     digest(text).ok_or(ValueError::Digest)
 }
 
-/// Parser of a manifest's SHA-256.
-pub(super) fn manifest_sha256(text: &str) -> Result<String, ValueError> {
-    digest(text).ok_or(ValueError::ManifestDigest)
+/// Parser of the SHA-256 of `SHA256SUMS`.
+pub(super) fn sums_sha256(text: &str) -> Result<String, ValueError> {
+    digest(text).ok_or(ValueError::SumsDigest)
 }
 
 /// Converts 64 hexadecimal digits to lower case.

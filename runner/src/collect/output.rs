@@ -167,19 +167,34 @@ impl Output {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) bytes: Vec<u8>,
-    /// True if the client wrote more than was kept.
-    pub(crate) is_cut: bool,
+    pub(crate) fidelity: Fidelity,
+}
+
+/// Relation of shown output to the bytes that the client wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fidelity {
+    /// The same bytes.
+    Exact,
+    /// All of them, some of which are redacted.
+    Redacted,
+    /// The first part.
+    Cut,
 }
 
 /// Redacts output. If the bytes are cut, also drops the end that could be the beginning of a redacted text.
 fn shown(bytes: &[u8], is_cut: bool, secrets: &SecretScanner) -> Shown {
     let mut shown = secrets.redact_bytes(bytes);
+    let fidelity = match () {
+        () if is_cut => Fidelity::Cut,
+        () if shown == bytes => Fidelity::Exact,
+        () => Fidelity::Redacted,
+    };
     if is_cut {
         shown.truncate(shown.len().saturating_sub(secrets.longest()));
     }
     Shown {
         bytes: shown,
-        is_cut,
+        fidelity,
     }
 }
 
@@ -456,7 +471,10 @@ mod tests {
             }
             for shown in [errors.shown(&secrets), output.shown(&secrets)] {
                 let shown_text = String::from_utf8(shown.bytes).unwrap();
-                assert!(shown.is_cut && !shown_text.contains("runner-"), "{cut}");
+                assert!(
+                    shown.fidelity == Fidelity::Cut && !shown_text.contains("runner-"),
+                    "{cut}"
+                );
             }
         }
         let mut errors = Errors::new(&secrets, Extent::UpTo(text.len() as u64));
@@ -464,7 +482,7 @@ mod tests {
         let whole = text.replace(SECRET, "<credential>").into_bytes();
         let expected = Shown {
             bytes: whole,
-            is_cut: false,
+            fidelity: Fidelity::Redacted,
         };
         assert_eq!(errors.shown(&secrets), expected);
     }

@@ -310,7 +310,7 @@ fn what_is_no_report_is_told_with_its_place() {
 }
 
 #[test]
-fn a_directory_is_a_bundle_only_with_the_report_that_its_manifest_says() {
+fn bundle_is_read_only_if_its_report_matches_sums() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     let said = || {
@@ -323,27 +323,16 @@ fn a_directory_is_a_bundle_only_with_the_report_that_its_manifest_says() {
         );
         error.to_string()
     };
-    let made = report(case_b());
-    let document = report_json::render(&made).unwrap();
+    let document = report_json::render(&report(case_b())).unwrap();
     fs::write(at("report.json"), &document).unwrap();
-    assert!(said().ends_with("is not a directory of `--out`: it has no manifest.json"));
-
-    let listed = |sha256| manifest::Listed {
-        path: bundle::REPORT.to_owned(),
-        bytes: document.len() as u64,
-        sha256,
-        original: None,
-    };
-    let put = |files| {
-        let manifest = Manifest::new((&made).into(), files, Vec::new());
-        fs::write(at("manifest.json"), manifest.document().unwrap()).unwrap();
-    };
-    put(vec![listed(digest::of_bytes(&document))]);
+    assert!(said().ends_with("is not a directory of `--out`: it has no SHA256SUMS"));
+    let line = |content| format!("{}  report.json\n", digest::of_bytes(content));
+    fs::write(at("SHA256SUMS"), line(&document)).unwrap();
     load(directory.path()).unwrap();
-    for files in [vec![], vec![listed(digest::of_bytes(b"another"))]] {
-        put(files);
-        assert!(said().ends_with("its report.json does not match the manifest"));
+    for sums in [String::new(), line(b"another")] {
+        fs::write(at("SHA256SUMS"), sums).unwrap();
+        assert!(said().ends_with("its report.json does not match SHA256SUMS"));
     }
-    fs::write(at("manifest.json"), "{}").unwrap();
-    assert!(said().starts_with("cannot use the manifest of "));
+    fs::write(at("SHA256SUMS"), "{}").unwrap();
+    assert!(said().starts_with("cannot parse SHA256SUMS of "));
 }

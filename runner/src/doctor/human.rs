@@ -4,93 +4,62 @@
 use std::fmt;
 
 use model::case::Tier;
-use nix::errno::Errno;
-use nix::sys::signal::Signal;
 use report::human::Colour;
 use report::human::page::{Page, Tone};
 
 use super::Examination;
-use super::judge::{ProbeResult, Status, Verdict, agrees};
-use super::probes::Need;
-use super::trial::Observation;
+use super::probe::{Need, Probe, Status};
 
 /// Width of the ids in a list.
 const ID_COLUMN: usize = 22;
 
 pub(super) fn render(examination: &Examination, colour: Colour) -> Result<Vec<u8>, fmt::Error> {
     let mut page = Page::new(String::new(), colour);
-    verdict(&mut page, &examination.verdict)?;
-    if !examination.verdict.details.is_empty() {
-        page.say("", Tone::Quiet, &examination.verdict.details)?;
-    }
+    verdict(&mut page, examination)?;
     page.blank()?;
-    for (label, text) in examination.context.lines() {
+    for (label, text) in examination.evidence.lines() {
         page.say(label, Tone::Quiet, &text)?;
     }
-    whole_run(&mut page, examination)?;
     missing_features(&mut page, examination)?;
     for group in Group::ALL {
         list(&mut page, examination, group)?;
     }
     page.blank()?;
-    verdict(&mut page, &examination.verdict)?;
+    verdict(&mut page, examination)?;
     Ok(page.finish().into_bytes())
 }
 
 /// Writes the verdict's line, such as `NAMESPACE  a run has namespaces of its own; …`.
-fn verdict(page: &mut Page<String>, verdict: &Verdict) -> fmt::Result {
-    let (word, tone) = match verdict.tier {
+fn verdict(page: &mut Page<String>, examination: &Examination) -> fmt::Result {
+    let (word, tone) = match examination.tier {
         Some(Tier::Namespace) => ("NAMESPACE", Tone::Good),
         Some(Tier::Inherited) => ("INHERITED", Tone::Doubtful),
         None => ("NONE", Tone::Bad),
     };
-    page.headline(word, tone, verdict.reason)
-}
-
-fn whole_run(page: &mut Page<String>, examination: &Examination) -> fmt::Result {
-    let run = &examination.run;
-    let tone = if agrees(examination.possible, run) {
-        Tone::Quiet
-    } else {
-        Tone::Bad
-    };
-    page.say(
-        "whole-run",
-        tone,
-        &format!("`runner case-b` {}", run.describe()),
-    )?;
-    for line in &run.errors {
-        page.quote("", line)?;
-    }
-    Ok(())
+    page.headline(word, tone, examination.reason())
 }
 
 /// Lists the probes that do not work with cause and fix, those of the strongest isolation first.
 fn missing_features(page: &mut Page<String>, examination: &Examination) -> fmt::Result {
-    let refused = |group: Group| {
-        let all = examination.tried.iter();
-        all.filter(move |one| one.status() == Status::Refused && Group::of(one) == group)
-    };
     for group in Group::ALL {
         // A machine with isolation `namespace` does not need the features of `inherited`.
-        let is_weaker =
-            group == Group::Inherited && examination.possible.tier == Some(Tier::Namespace);
-        if is_weaker || refused(group).next().is_none() {
+        let is_weaker = group == Group::Inherited && examination.tier == Some(Tier::Namespace);
+        let refused = examination.probes.iter();
+        let refused =
+            refused.filter(|one| one.status == Status::Refused && Group::of(one) == group);
+        let mut refused = refused.peekable();
+        if is_weaker || refused.peek().is_none() {
             continue;
         }
         page.heading(group.heading())?;
-        for one in refused(group) {
-            let text = format!("{}: {}", one.probe.feature, observed(&one.observation));
-            page.say(
-                "refused",
-                group.tone(),
-                &format!("{}, {text}", one.probe.id),
-            )?;
-            if let Some(advice) = examination.advice(one) {
-                page.say("  cause", Tone::Quiet, &advice.cause)?;
-                for fix in &advice.fixes {
-                    page.say("  fix", Tone::Quiet, fix)?;
-                }
+        for one in refused {
+            let text = format!("{}, {}: {}", one.id, one.what, one.observed);
+            page.say("refused", group.tone(), &text)?;
+            if let Some(cause) = one.cause.as_ref().filter(|cause| **cause != one.observed) {
+                page.say("  cause", Tone::Quiet, cause)?;
+            }
+            for fix in &one.fixes {
+                page.say("  fix", Tone::Quiet, fix)?;
             }
         }
     }
@@ -98,32 +67,21 @@ fn missing_features(page: &mut Page<String>, examination: &Examination) -> fmt::
 }
 
 fn list(page: &mut Page<String>, examination: &Examination, group: Group) -> fmt::Result {
+    let members = examination.probes.iter();
+    let mut members: Vec<&Probe> = members.filter(|one| Group::of(one) == group).collect();
+    if members.is_empty() {
+        return Ok(());
+    }
     page.heading(group.title())?;
-    let mut members: Vec<&ProbeResult> = examination
-        .tried
-        .iter()
-        .filter(|one| Group::of(one) == group)
-        .collect();
-    members.sort_by_key(|one| match one.status() {
-        Status::Refused => 0,
-        Status::Untried => 1,
-        Status::Works => 2,
-        Status::NotNeeded => 3,
-    });
+    members.sort_by_key(|one| one.status);
     for one in members {
-        let tone = match one.status() {
+        let tone = match one.status {
             Status::Refused => group.tone(),
             Status::Untried => Tone::Doubtful,
             Status::Works => Tone::Good,
-            Status::NotNeeded => Tone::Quiet,
         };
-        let text = observed(&one.observation);
-        let id = one.probe.id;
-        page.say(
-            one.status().word(),
-            tone,
-            &format!("{id:<ID_COLUMN$}{text}"),
-        )?;
+        let text = format!("{:<ID_COLUMN$}{}", one.id, one.observed);
+        page.say(one.status.word(), tone, &text)?;
     }
     Ok(())
 }
@@ -131,29 +89,29 @@ fn list(page: &mut Page<String>, examination: &Examination, group: Group) -> fmt
 /// Group of probes with the same use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
-    Every,
     Namespace,
     Inherited,
+    Every,
+    Audit,
     IfThere,
-    Information,
 }
 
 impl Group {
     const ALL: [Self; 5] = [
-        Self::Every,
         Self::Namespace,
         Self::Inherited,
+        Self::Every,
+        Self::Audit,
         Self::IfThere,
-        Self::Information,
     ];
 
-    fn of(one: &ProbeResult) -> Self {
-        match Tier::ALL.map(|tier| one.probe.need(tier)) {
-            [Need::Required, Need::Required] => Self::Every,
-            [Need::Required, _] => Self::Namespace,
-            [_, Need::Required] => Self::Inherited,
-            [Need::Used, _] | [_, Need::Used] => Self::IfThere,
-            [Need::Unneeded, Need::Unneeded] => Self::Information,
+    fn of(one: &Probe) -> Self {
+        match (one.need, one.isolation) {
+            (Need::Required, None) => Self::Every,
+            (Need::Required, Some(Tier::Namespace)) => Self::Namespace,
+            (Need::Required, Some(Tier::Inherited)) => Self::Inherited,
+            (Need::Audit, _) => Self::Audit,
+            (Need::Used, _) => Self::IfThere,
         }
     }
 
@@ -162,8 +120,8 @@ impl Group {
             Self::Every => "Required by every run",
             Self::Namespace => "Required by isolation namespace",
             Self::Inherited => "Required by isolation inherited",
+            Self::Audit => "Required by audits",
             Self::IfThere => "Used by a run if available",
-            Self::Information => "Not needed by any run",
         }
     }
 
@@ -172,35 +130,15 @@ impl Group {
             Self::Every => "Missing for every run",
             Self::Namespace => "Missing for isolation namespace",
             Self::Inherited => "Missing for isolation inherited",
+            Self::Audit => "Missing for audits",
             Self::IfThere => "Missing, but not required",
-            Self::Information => "Missing, and not needed",
         }
     }
 
     fn tone(self) -> Tone {
         match self {
-            Self::Every | Self::Namespace => Tone::Bad,
+            Self::Every | Self::Namespace | Self::Audit => Tone::Bad,
             Self::Inherited | Self::IfThere => Tone::Doubtful,
-            Self::Information => Tone::Quiet,
         }
-    }
-}
-
-/// Text of an observation.
-pub(super) fn observed(observation: &Observation) -> String {
-    match observation {
-        Observation::Works(text)
-        | Observation::Wrong(text)
-        | Observation::Untried(text)
-        | Observation::NotNeeded(text) => text.clone(),
-        Observation::Refused { doing, errno } => {
-            let errno = Errno::from_raw(*errno);
-            format!("cannot {doing}: {errno:?}, {}", errno.desc())
-        }
-        Observation::Killed(signal) => match Signal::try_from(*signal) {
-            Ok(signal) => format!("ended by {}", signal.as_str()),
-            Err(_) => format!("ended by signal {signal}"),
-        },
-        Observation::Hung => "did not return".to_owned(),
     }
 }

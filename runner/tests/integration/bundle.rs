@@ -72,26 +72,61 @@ impl Place {
         assert_eq!(fs::read(self.at("beside")).unwrap(), b"precious");
     }
 
-    fn manifest(&self) -> Value {
-        let text = fs::read(self.evidence().join("manifest.json")).unwrap();
-        serde_json::from_slice(&text).unwrap()
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.evidence().join(name)).unwrap()
+    }
+
+    /// Returns the reason of an exception.
+    #[track_caller]
+    fn reason(&self, path: &str) -> String {
+        let all = self.exceptions();
+        let found = all.iter().find(|one| one["path"] == path);
+        let found = found.unwrap_or_else(|| panic!("{path} is not among {all:#?}"));
+        found["reason"].as_str().unwrap().to_owned()
+    }
+
+    fn exceptions(&self) -> Vec<Value> {
+        serde_json::from_str(&self.read("exceptions.json")).unwrap()
+    }
+
+    /// Returns what tar(1) extracts of one file of the client.
+    #[track_caller]
+    fn file(&self, name: impl AsRef<OsStr>) -> Vec<u8> {
+        let archive = self.evidence().join("files.tar");
+        let options = ["--extract", "--to-stdout", "--no-unquote", "--file"].map(OsStr::new);
+        let operands = [archive.as_os_str(), OsStr::new("--"), name.as_ref()];
+        command("tar", &[&options[..], &operands].concat())
+    }
+
+    /// Returns the lines of `tar --list --verbose`.
+    fn listed(&self) -> Vec<String> {
+        let archive = self.evidence().join("files.tar");
+        let options = ["--list", "--verbose", "--file"].map(OsStr::new);
+        let list = command("tar", &[&options[..], &[archive.as_os_str()]].concat());
+        String::from_utf8(list)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect()
     }
 
     fn report(&self) -> Value {
         crate::kit::parsed(&fs::read(self.evidence().join("report.json")).unwrap(), "")
     }
 
-    /// Asserts that `runner verify` accepts the evidence as the run's unchanged bundle.
+    /// Asserts that `runner verify` and sha256sum(1) accept the evidence as the run's unchanged bundle.
     #[track_caller]
     fn assert_verifies(&self) {
         let (code, text) = verified(&self.evidence(), &[]);
-        let count = self.manifest()["files"].as_array().unwrap().len();
-        let expected = format!("verified: {count} files, manifest SHA-256 ");
+        let count = self.read("SHA256SUMS").lines().count();
+        let expected = format!("verified: {count} files, SHA-256 of SHA256SUMS ");
         assert!(code == 0 && text.starts_with(&expected), "{code} {text}");
         let sha256 = text.trim_end().strip_prefix(&expected).unwrap();
-        assert_eq!(
-            verified(&self.evidence(), &["--require-manifest", sha256]).0,
-            0
+        assert_eq!(verified(&self.evidence(), &["--require-sums", sha256]).0, 0);
+        let line = "cd \"$0\" && sha256sum --check --strict --quiet SHA256SUMS";
+        command(
+            "sh",
+            &["-c".as_ref(), line.as_ref(), self.evidence().as_ref()],
         );
     }
 
@@ -140,24 +175,15 @@ fn names(directory: impl AsRef<Path>) -> Vec<String> {
     names
 }
 
-/// Every path below a directory.
-fn everything(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if fs::symlink_metadata(&path).unwrap().is_dir() {
-            found.extend(everything(&path));
-        }
-        found.push(path);
-    }
-    found
-}
-
-fn command(program: &str, arguments: &[&OsStr]) {
+/// Runs a program, and returns its output.
+#[track_caller]
+fn command(program: impl AsRef<OsStr>, arguments: &[&OsStr]) -> Vec<u8> {
+    let program = program.as_ref();
     let output = Command::new(program).args(arguments).output().unwrap();
     assert!(
         output.status.success(),
-        "{program}: {}",
+        "{program:?}: {}",
         String::from_utf8_lossy(&output.stderr)
     );
+    output.stdout
 }

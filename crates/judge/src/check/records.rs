@@ -1,5 +1,7 @@
 //! Checks of the records on the client's standard output, against the events that the stub sent.
 
+use std::collections::HashSet;
+
 use model::evidence::{Before, Evidence, Line, ProviderEvent, Record, Request, UNFINISHED};
 use model::profile::{InitField, InitList, RecordNames};
 use model::text::count;
@@ -246,13 +248,15 @@ pub(super) fn events_match_provider(run: &JudgedRun) -> Outcome {
     if !run.case.expect.partial_messages {
         return not_asked("the case does not ask for partial messages");
     }
+    let optional = optional_events(run.evidence);
     let shown: Vec<_> = run
         .evidence
         .records
         .iter()
-        .filter(|record| is_known_event(record) || is_optional_event(run.evidence, record))
+        .filter(|record| is_known_event(record) || is_event_of(record, &optional))
         .collect();
-    let is_shown = |kind: &str| shown.iter().any(|record| is_event(record, kind));
+    let kinds: HashSet<&str> = shown.iter().filter_map(|record| record.event()).collect();
+    let is_shown = |kind: &str| kinds.contains(kind);
     let sent: Vec<_> = run
         .evidence
         .turn_events()
@@ -380,21 +384,16 @@ fn whole_answer(run: &JudgedRun, result: &Record) -> Result<(), NotPassed> {
     let Ok(turns) = run.turns() else {
         return Ok(());
     };
-    let cut = |turn: &&Request| {
-        Some(format!(
-            "{}: {}",
-            outcome::name(turn),
-            run.evidence.cut(turn)?
-        ))
-    };
-    let answers: Vec<String> = turns.iter().filter_map(cut).collect();
-    if answers.len() < turns.len() {
+    let answers = run.evidence.answers();
+    let cut = |turn: &&Request| Some(format!("{}: {}", outcome::name(turn), answers.cut(turn)?));
+    let cuts: Vec<String> = turns.iter().filter_map(cut).collect();
+    if cuts.len() < turns.len() {
         return Ok(());
     }
     Deviation::new("The client reports success without a whole answer.")
         .at(name(result))
         .expected("an answer that ends with message_stop, or a result that is an error")
-        .found(list(answers))
+        .found(list(cuts))
         .failed_if_complete(REQUESTS)
 }
 
@@ -433,17 +432,22 @@ fn step(record: &Record) -> Step<'_> {
 fn judged_records<'a>(run: &JudgedRun<'a>) -> impl Iterator<Item = &'a Record> {
     let evidence = run.evidence;
     let has_own_check = run.case.expect.partial_messages;
+    let optional = optional_events(evidence);
     evidence.records.iter().filter(move |record| {
-        let is_optional = has_own_check && is_optional_event(evidence, record);
+        let is_optional = has_own_check && is_event_of(record, &optional);
         record.json().is_some() && !is_assistant(record) && !is_optional
     })
 }
 
-/// Checks for a record of an event that the stub sent and that clients may leave out.
-fn is_optional_event(evidence: &Evidence, record: &Record) -> bool {
-    let kind = record.event().filter(|kind| !KNOWN_EVENTS.contains(kind));
-    record.kind() == Some("stream_event")
-        && kind.is_some_and(|kind| evidence.turn_events().any(|event| event.event == kind))
+/// Kinds of the events that the stub sent and that clients may leave out.
+fn optional_events(evidence: &Evidence) -> HashSet<&str> {
+    let kinds = evidence.turn_events().map(|event| event.event.as_str());
+    kinds.filter(|kind| !KNOWN_EVENTS.contains(kind)).collect()
+}
+
+fn is_event_of(record: &Record, kinds: &HashSet<&str>) -> bool {
+    let is_one = |kind| kinds.contains(kind);
+    record.kind() == Some("stream_event") && record.event().is_some_and(is_one)
 }
 
 fn init<'a>(run: &JudgedRun<'a>) -> Option<(&'a Record, &'a Value)> {

@@ -1,5 +1,7 @@
 //! Checks of the requests to the stub, and of other bytes on its connections.
 
+use std::collections::HashMap;
+
 use model::case::Preflight;
 use model::evidence::{Connection, Request, RequestClass};
 use model::expected::is_expected_side_request;
@@ -96,9 +98,17 @@ pub(super) fn connections(run: &JudgedRun) -> Outcome {
     if all.is_empty() {
         return absent("no connection was accepted");
     }
+    let mut requests_of: HashMap<u64, Vec<&Request>> = HashMap::new();
+    for request in &run.evidence.requests {
+        let on_it = requests_of.entry(request.connection).or_default();
+        on_it.push(request);
+    }
     let mut doubtful = None;
     for connection in all {
-        if let Some(fault) = fault(connection, &run.evidence.requests) {
+        let on_it = requests_of
+            .get(&connection.seq)
+            .map_or(&[][..], Vec::as_slice);
+        if let Some(fault) = fault(connection, on_it) {
             let deviation =
                 Deviation::new("A connection carried something other than whole requests.")
                     .at(format!("connection {}", connection.seq))
@@ -112,9 +122,8 @@ pub(super) fn connections(run: &JudgedRun) -> Outcome {
                 PROCESSES
             };
             // A client that is killed before it has read the whole answer also resets the connection.
-            let is_leftover = connection.end == End::Reset
-                && connection.held == 0
-                && is_whole(connection, &run.evidence.requests);
+            let is_leftover =
+                connection.end == End::Reset && connection.held == 0 && is_whole(connection, on_it);
             let deviation = if is_leftover {
                 deviation.leftover()
             } else {
@@ -168,14 +177,11 @@ fn allowed(request: &Request, queries: &[String]) -> String {
 }
 
 /// Checks for a connection with requests, each of them whole.
-fn is_whole(connection: &Connection, requests: &[Request]) -> bool {
-    let mut on_it = requests
-        .iter()
-        .filter(|request| request.connection == connection.seq);
-    connection.requests > 0 && on_it.all(Request::is_complete)
+fn is_whole(connection: &Connection, requests: &[&Request]) -> bool {
+    connection.requests > 0 && requests.iter().all(|request| request.is_complete())
 }
 
-fn fault(connection: &Connection, requests: &[Request]) -> Option<String> {
+fn fault(connection: &Connection, requests: &[&Request]) -> Option<String> {
     if connection.held > 0 {
         return Some(format!(
             "{} bytes that the kernel still held for the client 1 s after its end",
@@ -191,12 +197,7 @@ fn fault(connection: &Connection, requests: &[Request]) -> Option<String> {
             connection.unaccounted
         ));
     }
-    let on_it = |request: &&Request| request.connection == connection.seq;
-    if let Some(request) = requests
-        .iter()
-        .filter(on_it)
-        .find(|request| !request.is_complete())
-    {
+    if let Some(request) = requests.iter().find(|request| !request.is_complete()) {
         return Some(format!(
             "{} is not whole: {}",
             name(request),

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Advice, Before, Exit, Line, Outcome, Reason, Record, Request, RequestClass};
-use crate::closed_set::closed_set;
 use crate::journal::{Body, Content, Head, Host};
 use crate::schema::values::Sha256;
 use crate::time::millis;
+use scenario::closed_set;
 
 /// Fault of a request whose connection ended inside the head.
 const INCOMPLETE_HEAD: &str = "the connection ended before the head did";

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form;
-use crate::closed_set::closed_set;
+use scenario::closed_set;
 
 /// One kind of call to one destination, recorded by the supervisor before the call was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -142,7 +142,7 @@ impl Question {
 
 /// One program that the client started, including the client itself, as the supervisor saw it.
 ///
-/// [`Process`](crate::report::Process) is its form in the evidence, without prompts.
+/// [`Process`](super::Process) is its form in the evidence, without prompts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
     /// Process id inside the sandbox.

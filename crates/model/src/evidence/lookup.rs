@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form;
-use crate::closed_set::closed_set;
+use scenario::closed_set;
 
 /// Paths of one kind that the same option would show, or that no option would show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,7 @@
 //! Queries that several readers make on the evidence, without judgement.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use super::{
@@ -126,6 +128,36 @@ impl Record {
     }
 }
 
+/// Ends of the answers that the stub sent as streams, by [`Request::seq`].
+#[derive(Debug)]
+pub struct Answers<'a>(HashMap<u64, StreamEnd<'a>>);
+
+/// End of one stream.
+#[derive(Debug, Default)]
+struct StreamEnd<'a> {
+    /// Name of the last event.
+    last: &'a str,
+    /// True if `message_stop` was sent.
+    is_whole: bool,
+}
+
+impl Answers<'_> {
+    /// Describes an answer to a turn request that ended before `message_stop`; `None` for a complete answer. For an
+    /// answer that is not a stream, only the status is known.
+    pub fn cut(&self, request: &Request) -> Option<String> {
+        let asked = request.shape().map(|shape| shape.get("stream"));
+        let is_stream = asked.is_none_or(|stream| stream == Some(&Value::Bool(true)));
+        match (request.status, self.0.get(&request.seq)) {
+            (Some(200..=299), _) if !is_stream => None,
+            (Some(200..=299), Some(end)) if end.is_whole => None,
+            (Some(200..=299), Some(end)) => Some(format!("the last event is {}", end.last)),
+            (Some(200..=299), None) => Some("no event".to_owned()),
+            (Some(status), _) => Some(format!("status {status}")),
+            (None, _) => Some("no answer".to_owned()),
+        }
+    }
+}
+
 impl Evidence {
     /// Returns the first `system/init` record.
     pub fn init(&self) -> Option<&Record> {
@@ -149,33 +181,24 @@ impl Evidence {
 
     /// Lists the events that the stub sent for the turn, without those for side requests.
     pub fn turn_events(&self) -> impl Iterator<Item = &ProviderEvent> {
-        let is_side = |event: &ProviderEvent| {
-            let mut requests = self.requests.iter().filter(|one| one.seq == event.request);
-            requests.clone().next().is_some() && !requests.any(Request::is_turn)
-        };
-        self.provider_events
-            .iter()
-            .filter(move |event| !is_side(event))
+        let mut sides: HashSet<u64> = self.requests.iter().map(|request| request.seq).collect();
+        for request in self.requests.iter().filter(|request| request.is_turn()) {
+            sides.remove(&request.seq);
+        }
+        let events = self.provider_events.iter();
+        events.filter(move |event| !sides.contains(&event.request))
     }
 
-    /// Describes an answer to a turn request that ended before `message_stop`; `None` for a complete answer. For an
-    /// answer that is not a stream, only the status is known.
-    pub fn cut(&self, request: &Request) -> Option<String> {
-        let sent = self.provider_events.iter();
-        let mut sent = sent.filter(|event| event.request == request.seq);
-        let is_stop = |event: &ProviderEvent| {
+    /// Returns the ends of all answers that are streams.
+    pub fn answers(&self) -> Answers<'_> {
+        let mut ends: HashMap<u64, StreamEnd<'_>> = HashMap::new();
+        for event in &self.provider_events {
             let kind = event.data.get("type").and_then(Value::as_str);
-            [Some(event.event.as_str()), kind].contains(&Some("message_stop"))
-        };
-        let asked = request.shape().map(|shape| shape.get("stream"));
-        let is_stream = asked.is_none_or(|stream| stream == Some(&Value::Bool(true)));
-        match (request.status, sent.clone().next_back()) {
-            (Some(200..=299), _) if !is_stream || sent.any(is_stop) => None,
-            (Some(200..=299), Some(last)) => Some(format!("the last event is {}", last.event)),
-            (Some(200..=299), None) => Some("no event".to_owned()),
-            (Some(status), _) => Some(format!("status {status}")),
-            (None, _) => Some("no answer".to_owned()),
+            let end = ends.entry(event.request).or_default();
+            end.last = &event.event;
+            end.is_whole |= [Some(event.event.as_str()), kind].contains(&Some("message_stop"));
         }
+        Answers(ends)
     }
 
     /// Lists the probes whose attempts a filter outside the sandbox refuses before they are recorded, each name once.

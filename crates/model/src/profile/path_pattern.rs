@@ -12,6 +12,7 @@
 //! A placeholder matches a maximal run of its characters, at least one; all other text matches exactly. No placeholder
 //! matches a `/`.
 
+use scenario::closed_set;
 use std::fmt;
 use std::str::FromStr;
 
@@ -42,15 +43,16 @@ enum Part {
     Placeholder(Placeholder),
 }
 
-/// Kind of a placeholder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Placeholder {
-    Uid,
-    Pid,
-    Digits,
-    Hex,
-    Alnum,
-    Uuid,
+closed_set! {
+    /// Kind of a placeholder.
+    enum Placeholder {
+        Uid = "uid",
+        Pid = "pid",
+        Digits = "digits",
+        Hex = "hex",
+        Alnum = "alnum",
+        Uuid = "uuid",
+    }
 }
 
 /// Reason why a text is not a path pattern.
@@ -153,26 +155,6 @@ fn is(parts: &[Part], name: &str) -> bool {
 }
 
 impl Placeholder {
-    const ALL: [Self; 6] = [
-        Self::Uid,
-        Self::Pid,
-        Self::Digits,
-        Self::Hex,
-        Self::Alnum,
-        Self::Uuid,
-    ];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Uid => "uid",
-            Self::Pid => "pid",
-            Self::Digits => "digits",
-            Self::Hex => "hex",
-            Self::Alnum => "alnum",
-            Self::Uuid => "uuid",
-        }
-    }
-
     fn takes(self, c: char) -> bool {
         match self {
             Self::Uid | Self::Pid | Self::Digits => c.is_ascii_digit(),

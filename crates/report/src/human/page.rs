@@ -6,6 +6,11 @@ use std::fmt;
 
 use model::escape;
 
+use crate::document::{Budget, Column, Kind, Medium, Row, Table, Text, cut_note};
+use crate::phrases::cut;
+
+pub use crate::tone::Tone;
+
 /// Maximum width of a line, in columns.
 pub const WIDTH: usize = 100;
 /// Column at which texts begin, after their label.
@@ -16,8 +21,10 @@ const INDENT: &str = "  ";
 const GUTTER: &str = "  | ";
 /// Maximum length of one text of the client, in characters.
 const MAX_TEXT_CHARS: usize = 400;
-/// Maximum number of rows of one table.
+/// Maximum number of rows of one table of client data.
 const MAX_ROWS: usize = 40;
+/// Minimum width of the last column of a table, in columns.
+const MIN_WIDTH: usize = 20;
 
 /// Use of escape sequences for colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,36 +33,6 @@ pub enum Colour {
     Plain,
     /// ANSI colours (SGR), for a terminal.
     Ansi,
-}
-
-/// Meaning of a coloured word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
-    /// Success, bold green.
-    Good,
-    /// Failure, bold red.
-    Bad,
-    /// Uncertain result, yellow.
-    Doubtful,
-    /// Heading, bold.
-    Strong,
-    /// Label, dim.
-    Quiet,
-}
-
-/// Alignment of a table column.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
-    Left,
-    Right,
-}
-
-/// A row of a table.
-pub(crate) struct Row<const N: usize> {
-    /// Short words and numbers of our own.
-    pub(crate) cells: [String; N],
-    /// Text of the client.
-    pub(crate) last: String,
 }
 
 /// Writer of a terminal report, line by line.
@@ -82,7 +59,7 @@ impl<W: fmt::Write> Page<W> {
 
     /// Writes an empty line and a title.
     pub fn heading(&mut self, title: &str) -> fmt::Result {
-        let title = self.painted(title, Tone::Strong);
+        let title = self.coded(title, "1");
         writeln!(self.out, "\n{title}")
     }
 
@@ -99,7 +76,12 @@ impl<W: fmt::Write> Page<W> {
 
     /// Writes a label and a text of the client, wrapped and cut.
     pub fn quote(&mut self, label: &str, text: &str) -> fmt::Result {
-        self.wrapped(GUTTER, label, Tone::Quiet, &cut(&escape::visible(text)))
+        self.wrapped(
+            GUTTER,
+            label,
+            Tone::Quiet,
+            &cut(&escape::visible(text), MAX_TEXT_CHARS),
+        )
     }
 
     /// Writes a text of the client on one line, neither cut nor wrapped, so that it can be copied and compared.
@@ -108,44 +90,92 @@ impl<W: fmt::Write> Page<W> {
         writeln!(self.out, "{gutter}{}", escape::visible(text))
     }
 
-    /// Writes the first rows of a table: short cells in columns, then a text of the client of any length.
-    pub(crate) fn table<const N: usize>(
-        &mut self,
-        columns: [Align; N],
-        rows: &[Row<N>],
-    ) -> fmt::Result {
-        let widths = widths(rows);
-        for Row { cells, last } in rows.iter().take(MAX_ROWS) {
-            let cells = cells.iter().zip(widths).zip(columns);
-            let head: String = cells
-                .map(|((cell, width), align)| match align {
-                    Align::Left => format!("{cell:<width$}  "),
-                    Align::Right => format!("{cell:>width$}  "),
-                })
+    /// Writes the headings and the first rows of a table: short cells in columns, then the texts, joined.
+    pub(crate) fn table(&mut self, table: &Table) -> fmt::Result {
+        let most = max_entries(table.budget);
+        let (texts, columns): (Vec<_>, Vec<_>) = table
+            .columns(Medium::Terminal)
+            .partition(|(_, column)| column.kind == Kind::Text);
+        let cells = |row: &Row, index: usize| row.cells.get(index).map_or_else(String::new, plain);
+        let columns = columns.into_iter().map(|(index, column)| {
+            let rows = table.rows.iter().take(most);
+            let cells: Vec<_> = rows
+                .map(|row| escape::visible(&cells(row, index)))
                 .collect();
-            let indent = head.chars().count();
-            let last = cut(&escape::visible(last));
-            for (index, piece) in wrap(&last, WIDTH - GUTTER.len() - indent).enumerate() {
-                let head = if index == 0 {
-                    head.clone()
-                } else {
-                    " ".repeat(indent)
-                };
-                let gutter = self.painted(GUTTER, Tone::Quiet);
-                writeln!(self.out, "{gutter}{}", format!("{head}{piece}").trim_end())?;
-            }
+            let all = cells.iter().map(String::as_str).chain([column.heading]);
+            let width = all.map(|cell| cell.chars().count()).max().unwrap_or(0);
+            (column, width, cells)
+        });
+        let columns: Vec<(&Column, usize, Vec<String>)> = columns.collect();
+        let aligned = |(column, width, cell): (&Column, usize, &str)| match column.kind {
+            Kind::Number => format!("{cell:>width$}  "),
+            Kind::Word | Kind::Text => format!("{cell:<width$}  "),
+        };
+        let joined = |cells: &mut dyn Iterator<Item = (&'static str, String)>| {
+            let cells = cells.filter(|(_, cell)| !cell.is_empty()).enumerate();
+            let cells = cells.map(|(index, (lead, cell))| match index {
+                0 => cell,
+                _ => format!("{lead}{cell}"),
+            });
+            cells.collect::<String>()
+        };
+        let headings = columns
+            .iter()
+            .map(|(column, width, _)| aligned((column, *width, column.heading)));
+        let text = joined(
+            &mut texts
+                .iter()
+                .map(|(_, one)| (one.lead, one.heading.to_owned())),
+        );
+        let line = format!("{:4}{}{text}", "", headings.collect::<String>());
+        let line = self.painted(line.trim_end(), Tone::Quiet);
+        writeln!(self.out, "{line}")?;
+        for (number, row) in table.rows.iter().take(most).enumerate() {
+            let head = columns.iter().map(|(column, width, cells)| {
+                aligned((column, *width, cells.get(number).map_or("", String::as_str)))
+            });
+            let texts = &mut texts
+                .iter()
+                .map(|(index, one)| (one.lead, cells(row, *index)));
+            self.row(&head.collect::<String>(), &joined(texts))?;
         }
-        match rows.len().checked_sub(MAX_ROWS) {
-            None | Some(0) => Ok(()),
-            Some(more) => self.say("", Tone::Quiet, &format!("and {more} more")),
+        self.cut(most, table.all)
+    }
+
+    /// Writes our own words, then a text of the client, cut, and wrapped in a column of its own.
+    pub(crate) fn row(&mut self, head: &str, text: &str) -> fmt::Result {
+        let text = cut(&escape::visible(text), MAX_TEXT_CHARS);
+        let indent = head.chars().count();
+        let width = (WIDTH - GUTTER.len()).saturating_sub(indent);
+        for (index, piece) in wrap(&text, width.max(MIN_WIDTH)).enumerate() {
+            let head = if index == 0 {
+                head
+            } else {
+                &" ".repeat(indent)
+            };
+            let gutter = self.painted(GUTTER, Tone::Quiet);
+            writeln!(self.out, "{gutter}{}", format!("{head}{piece}").trim_end())?;
         }
+        Ok(())
+    }
+
+    /// Writes a note if there are more entries than shown.
+    pub(crate) fn cut(&mut self, most: usize, all: usize) -> fmt::Result {
+        cut_note(most, all).map_or(Ok(()), |note| self.say("", Tone::Quiet, &note))
     }
 
     /// Writes `prefix` and a label, then the text, wrapped in a column of its own.
     fn wrapped(&mut self, prefix: &str, label: &str, tone: Tone, text: &str) -> fmt::Result {
+        // A blank follows a label that is longer than its column.
         let label_width = TEXT_COLUMN - prefix.len();
+        let is_long = label.chars().count() >= label_width;
+        let label = if is_long {
+            format!("{label} ")
+        } else {
+            label.to_owned()
+        };
         for (index, piece) in wrap(text, WIDTH - TEXT_COLUMN).enumerate() {
-            let label = if index == 0 { label } else { "" };
+            let label = if index == 0 { &label } else { "" };
             let prefix = self.painted(prefix, Tone::Quiet);
             let label = self.painted(&format!("{label:<label_width$}"), tone);
             writeln!(self.out, "{prefix}{}", format!("{label}{piece}").trim_end())?;
@@ -154,13 +184,20 @@ impl<W: fmt::Write> Page<W> {
     }
 
     fn painted(&self, text: &str, tone: Tone) -> String {
-        let code = match tone {
-            Tone::Good => "1;32",
-            Tone::Bad => "1;31",
-            Tone::Doubtful => "33",
-            Tone::Strong => "1",
-            Tone::Quiet => "2",
-        };
+        self.coded(
+            text,
+            match tone {
+                Tone::Good => "1;32",
+                Tone::Seen => "1;34",
+                Tone::Bad => "1;31",
+                Tone::Doubtful => "33",
+                Tone::Quiet => "2",
+            },
+        )
+    }
+
+    /// Paints a text by a code of SGR (ECMA-48).
+    fn coded(&self, text: &str, code: &str) -> String {
         match self.colour {
             Colour::Ansi if !text.trim().is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
             Colour::Ansi | Colour::Plain => text.to_owned(),
@@ -168,22 +205,17 @@ impl<W: fmt::Write> Page<W> {
     }
 }
 
-fn widths<const N: usize>(rows: &[Row<N>]) -> [usize; N] {
-    let mut widths = [0; N];
-    for row in rows.iter().take(MAX_ROWS) {
-        for (width, cell) in widths.iter_mut().zip(&row.cells) {
-            *width = cell.chars().count().max(*width);
-        }
+/// Maximum number of entries of a budget.
+pub(crate) fn max_entries(budget: Budget) -> usize {
+    match budget {
+        Budget::Ours | Budget::Policy => usize::MAX,
+        Budget::Client | Budget::Bodies | Budget::Part => MAX_ROWS,
     }
-    widths
 }
 
-/// Cuts a text at [`MAX_TEXT_CHARS`].
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(MAX_TEXT_CHARS) {
-        Some((end, _)) => format!("{}… (cut)", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+/// Returns the characters of a text.
+pub(crate) fn plain(text: &Text) -> String {
+    text.0.iter().map(|span| span.text()).collect()
 }
 
 /// Splits a text into pieces of at most `width` characters, at blanks if there are any.
@@ -237,11 +269,7 @@ mod tests {
         let mut page = Page::new(String::new(), Colour::Plain);
         page.quote("found", &"::error::x ".repeat(40))
             .expect("a string takes everything");
-        let row = Row {
-            cells: ["1".to_owned()],
-            last: "::error::".repeat(60),
-        };
-        page.table([Align::Right], &[row])
+        page.row("1  ", &"::error::".repeat(60))
             .expect("a string takes everything");
         let text = page.finish();
         assert!(text.lines().all(|line| line.starts_with(GUTTER)), "{text}");
@@ -249,6 +277,6 @@ mod tests {
             text.lines().all(|line| line.chars().count() <= WIDTH),
             "{text}"
         );
-        assert!(text.contains("(cut)"), "{text}");
+        assert!(text.contains("(cut: "), "{text}");
     }
 }

@@ -5,7 +5,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 use super::*;
 
 /// Audit of a program that queries names, tries addresses and looks up hidden paths.
-pub(super) fn audit() -> Report {
+pub(crate) fn audit() -> Report {
     let mut run = case_b();
     let mut query = connect("inet", "127.0.0.1", Some(53));
     query.names = vec!["example.com".to_owned()];
@@ -73,26 +73,6 @@ fn the_junit_report_of_a_run_in_a_broken_sandbox() {
 #[test]
 fn the_junit_report_of_an_audit() {
     insta::assert_snapshot!(junit(&audit()));
-}
-
-#[test]
-fn the_markdown_report_of_a_passed_run() {
-    insta::assert_snapshot!(markdown(&report(case_b())));
-}
-
-#[test]
-fn the_markdown_report_of_a_failed_run_with_hostile_text() {
-    insta::assert_snapshot!(markdown(&hostile()));
-}
-
-#[test]
-fn the_markdown_report_of_a_run_in_a_broken_sandbox() {
-    insta::assert_snapshot!(markdown(&broken()));
-}
-
-#[test]
-fn the_markdown_report_of_an_audit() {
-    insta::assert_snapshot!(markdown(&audit()));
 }
 
 /// The parser is another part of the crate that writes the report.

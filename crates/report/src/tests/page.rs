@@ -8,7 +8,7 @@ use html5ever::{Attribute, parse_document};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 use sha2::{Digest as _, Sha256};
 
-use super::ci::{audit, audit_of, every_report, with_text_everywhere};
+use super::ci::{audit_of, every_report, with_text_everywhere};
 use super::*;
 
 /// Texts that would be markup, a script or a request if they were not escaped.
@@ -130,81 +130,6 @@ fn assert_self_contained(dom: &RcDom) {
         let end = href.strip_prefix('#');
         assert!(end.is_some_and(|end| anchors.contains(end)), "{href}");
     }
-}
-
-/// Writes a page as an outline: a line for each block and each table row.
-fn outline(node: &Handle, depth: usize, lines: &mut String) {
-    let NodeData::Element { name, attrs, .. } = &node.data else {
-        let children = node.children.borrow();
-        return children
-            .iter()
-            .for_each(|child| outline(child, depth, lines));
-    };
-    let children = node.children.borrow();
-    let is_inline = |child: &Handle| match &child.data {
-        NodeData::Element { name, .. } => ["a", "code", "span"].contains(&&*name.local),
-        NodeData::Document
-        | NodeData::Doctype { .. }
-        | NodeData::Text { .. }
-        | NodeData::Comment { .. }
-        | NodeData::ProcessingInstruction { .. } => true,
-    };
-    let attributes = attrs.borrow();
-    let attributes = attributes
-        .iter()
-        .map(|one| format!(" {}={}", one.name.local, one.value));
-    lines.push_str(&format!(
-        "{}<{}{}>",
-        "  ".repeat(depth),
-        name.local,
-        String::from_iter(attributes)
-    ));
-    match &*name.local {
-        "style" => lines.push('\n'),
-        "tr" => {
-            let cells: Vec<_> = children.iter().map(text_of).collect();
-            lines.push_str(&format!(" {}\n", cells.join(" | ")));
-        }
-        _ if children.iter().all(is_inline) => {
-            lines.push_str(&format!(" {}\n", text_of(node)));
-        }
-        _ => {
-            lines.push('\n');
-            children
-                .iter()
-                .for_each(|child| outline(child, depth + 1, lines));
-        }
-    }
-}
-
-/// Returns the outline of a page without the digest of the style sheet, which changes with it.
-fn outlined(report: &Report) -> String {
-    let mut lines = String::new();
-    outline(&parsed(&page(report)).document, 0, &mut lines);
-    let policy = lines.find("'sha256-").unwrap();
-    let end = lines[policy + 1..].find('\'').unwrap();
-    lines.replace_range(policy + 1..policy + 1 + end, "[digest]");
-    lines
-}
-
-#[test]
-fn the_page_of_a_passed_run() {
-    insta::assert_snapshot!(outlined(&report(case_b())));
-}
-
-#[test]
-fn the_page_of_a_failed_run_with_hostile_text() {
-    insta::assert_snapshot!(outlined(&hostile()));
-}
-
-#[test]
-fn the_page_of_a_run_in_a_broken_sandbox() {
-    insta::assert_snapshot!(outlined(&broken()));
-}
-
-#[test]
-fn the_page_of_an_audit() {
-    insta::assert_snapshot!(outlined(&audit()));
 }
 
 #[test]

@@ -1,103 +1,131 @@
-//! Verification of bundles that each have one difference from their manifest.
+//! Bundles that each differ in one way from what a run writes.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 use nix::unistd::mkfifo;
+use report::Format;
+use serde_json::{Value, json};
+use tar::{Builder, EntryType, Header};
 use tempfile::TempDir;
 
 use super::*;
-use crate::bundle::manifest::{Case, Client, Original, Runner};
+use crate::bundle::archive::OWNER;
+use crate::bundle::file_of;
 
-const REPORTED: &str = r#"{"runner": {"version": "0.1.0", "sha256": "r"}, "case": {"name": "case-b", "sha256": "c"},
-    "client": {"sha256": "p"}, "verdict": "passed", "tier": "namespace", "started_at": "t",
-    "evidence": {"files": [FILES]}}"#;
-
-fn run() -> Run {
-    Run {
-        runner: Runner {
-            version: "0.1.0".into(),
-            sha256: "r".into(),
-        },
-        case: Case {
-            name: "case-b".into(),
-            sha256: "c".into(),
-        },
-        client: Client { sha256: "p".into() },
-        verdict: "passed".into(),
-        tier: "namespace".into(),
-        started_at: "t".into(),
-    }
-}
-
-fn entry(path: &str, content: &[u8]) -> String {
-    let sha256 = digest::of_bytes(content);
-    format!(r#"{{"root": "home", "path": "{path}", "sha256": "{sha256}", "transient": false}}"#)
-}
-
-/// A bundle of a report and two files of the client, `home/a` and `home/d/b`.
+/// A bundle of a run, before it is written.
 struct Made {
-    directory: TempDir,
-    manifest: Manifest,
+    report: Value,
+    exceptions: Value,
+    entries: Vec<(Header, Vec<u8>)>,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+fn header(name: &str, kind: EntryType, mode: u32, target: &str, bytes: u64) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_uid(OWNER);
+    header.set_gid(OWNER);
+    header.set_mtime(0);
+    header.set_mode(mode);
+    header.set_size(bytes);
+    header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+    header.as_old_mut().linkname[..target.len()].copy_from_slice(target.as_bytes());
+    header.set_cksum();
+    header
+}
+
+fn reported(path: &str, kind: &str, mode: &str, content: &[u8]) -> Value {
+    let sha256 = (kind == "file").then(|| digest::of_bytes(content));
+    let target = (kind == "symlink").then(|| String::from_utf8_lossy(content));
+    json!({
+        "root": "home", "path": path, "kind": kind, "mode": mode, "bytes": content.len(),
+        "sha256": sha256, "target": target, "transient": false
+    })
 }
 
 impl Made {
+    /// A judged run whose client left `a`, `d/b`, the link `l`, the FIFO `p` and a file with a hidden name.
     fn new() -> Self {
-        Self::reporting(&[entry("a", b"A"), entry("d/b", b"B")].join(","))
-    }
-
-    /// Creates a bundle whose report lists these files.
-    fn reporting(files: &str) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        fs::create_dir_all(directory.path().join("home/d")).unwrap();
-        let report = REPORTED.replace("FILES", files);
-        let mut listed = Vec::new();
-        for (path, content, original) in [
-            ("report.json", report.as_bytes(), None),
-            ("home/a", b"A", Some("a")),
-            ("home/d/b", b"B", Some("d/b")),
-        ] {
-            fs::write(directory.path().join(path), content).unwrap();
-            listed.push(Listed {
-                path: path.into(),
-                bytes: content.len() as u64,
-                sha256: digest::of_bytes(content),
-                original: original.map(|path| Original {
-                    root: "home".into(),
-                    path: path.into(),
-                    mode: "0600".into(),
-                }),
-            });
-        }
+        let files = [
+            ("case.toml", "case"),
+            ("profile.toml", "profile"),
+            ("stdout.jsonl", "{}\n{}\n"),
+            ("stderr.txt", "text"),
+        ];
+        let files = files.map(|(name, content)| (name.to_owned(), content.as_bytes().to_vec()));
+        let reports = Format::ALL.map(|format| (file_of(format).to_owned(), Vec::new()));
+        let entry = |name, kind, mode, target, content: &[u8]| {
+            (
+                header(name, kind, mode, target, content.len() as u64),
+                content.to_vec(),
+            )
+        };
         Self {
-            directory,
-            manifest: Manifest::new(run(), listed, Vec::new()),
+            report: json!({
+                "case": {"sha256": digest::of_bytes(b"case")},
+                "client": {"profile": {"sha256": digest::of_bytes(b"profile")}},
+                "evidence": {
+                    "records": [{"bytes": 2}, {"bytes": 2}],
+                    "stderr": {"bytes": 4},
+                    "files": [
+                        reported("a", "file", "4600", b"A"),
+                        reported("d", "directory", "0700", b"4096"),
+                        reported("d/b", "file", "0644", b"B"),
+                        reported("l", "symlink", "0777", b"/etc"),
+                        reported("p", "fifo", "0600", b""),
+                        reported("s", "socket", "0600", b""),
+                        reported("<credential>", "file", "0600", b"C"),
+                    ]
+                }
+            }),
+            exceptions: json!([
+                {"path": "home/s", "reason": "it is a socket"},
+                {"path": "home/<credential>", "reason": "its name", "stored_as": "renamed/1"},
+            ]),
+            entries: vec![
+                entry("home/a", EntryType::Regular, 0o4600, "", b"A"),
+                entry("home/d", EntryType::Directory, 0o700, "", b""),
+                entry("home/d/b", EntryType::Regular, 0o644, "", b"B"),
+                entry("home/l", EntryType::Symlink, 0o777, "/etc", b""),
+                entry("home/p", EntryType::Fifo, 0o600, "", b""),
+                entry("renamed/1", EntryType::Regular, 0o600, "", b"C"),
+            ],
+            files: files.into_iter().chain(reports).collect(),
         }
     }
 
-    fn at(&self, path: &str) -> std::path::PathBuf {
-        self.directory.path().join(path)
+    fn entry(&mut self, name: &str, kind: EntryType, content: &[u8]) {
+        let header = header(name, kind, 0o644, "", content.len() as u64);
+        self.entries.push((header, content.to_vec()));
     }
 
-    fn write_manifest(&self) {
-        let document = self.manifest.document().unwrap();
-        fs::write(self.at("manifest.json"), document).unwrap();
-    }
-
-    /// Returns the lines of the differences.
-    #[track_caller]
-    fn differences(&self) -> Vec<String> {
-        self.write_manifest();
-        let (verified, text) = verified(self.directory.path(), None).unwrap();
-        let lines = text.lines().map(str::to_owned).collect();
-        match verified {
-            Verified::Bad => lines,
-            Verified::Good => {
-                assert!(text.starts_with("verified: 3 files, "), "{text}");
-                Vec::new()
-            }
+    /// Writes the bundle, with digests of the files as they are.
+    fn written(mut self) -> TempDir {
+        let mut put = |name: &str, content| {
+            let _ = self.files.entry(name.to_owned()).or_insert(content);
+        };
+        let mut archive = Builder::new(Vec::new());
+        for (header, content) in &self.entries {
+            archive.append(header, content.as_slice()).unwrap();
         }
+        put("files.tar", archive.into_inner().unwrap());
+        put("exceptions.json", self.exceptions.to_string().into_bytes());
+        if self.files.get("report.json").is_some_and(Vec::is_empty) {
+            self.files.insert(
+                "report.json".to_owned(),
+                self.report.to_string().into_bytes(),
+            );
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let mut sums = Sums::new();
+        for (name, content) in self.files {
+            fs::write(directory.path().join(&name), &content).unwrap();
+            sums.insert(name, digest::of_bytes(&content));
+        }
+        fs::write(directory.path().join(sums::NAME), sums::document(&sums)).unwrap();
+        directory
     }
 }
 
@@ -111,265 +139,310 @@ fn verified(path: &Path, required: Option<&str>) -> Result<(Verified, String), V
     Ok((verified, String::from_utf8(out).unwrap()))
 }
 
-#[test]
-fn a_bundle_as_it_was_made_is_good() {
-    assert_eq!(Made::new().differences(), [""; 0]);
+/// Returns the lines of the differences.
+fn differences(path: &Path) -> Vec<String> {
+    match verified(path, None).unwrap() {
+        (Verified::Bad, text) => text.lines().map(str::to_owned).collect(),
+        (Verified::Good, text) => {
+            assert!(text.starts_with("verified: 12 files, "), "{text}");
+            Vec::new()
+        }
+    }
 }
 
 #[test]
-fn each_tampering_is_told_on_a_line_of_its_own() {
-    type Tampering = (fn(&Made), &'static str);
-    let all: [Tampering; 10] = [
+fn bundle_as_written_verifies() {
+    assert_eq!(differences(Made::new().written().path()), [""; 0]);
+}
+
+#[test]
+fn each_difference_from_the_sums_has_a_line() {
+    type Tampering = (fn(PathBuf), &'static str, &'static str);
+    let all: [Tampering; 8] = [
         (
-            |made| fs::remove_file(made.at("home/a")).unwrap(),
-            "missing: home/a",
+            |at| fs::remove_file(at).unwrap(),
+            "case.toml",
+            "missing: case.toml",
         ),
         (
-            |made| fs::remove_dir_all(made.at("home/d")).unwrap(),
-            "missing: home/d/b",
+            |at| fs::write(at, "x").unwrap(),
+            "case.toml",
+            "differs: case.toml: its SHA-256 is \
+             2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881, and \
+             ",
         ),
         (
-            |made| fs::write(made.at("home/a"), "AA").unwrap(),
-            "differs: home/a: 2 bytes, and 1 are listed",
+            |at| fs::write(at, "").unwrap(),
+            "\x1b[2J\nverified: ",
+            r"not listed: \u{1b}[2J\nverified: : a file",
         ),
         (
-            |made| fs::write(made.at("home/a"), "X").unwrap(),
-            "differs: home/a: its SHA-256 is \
-             4b68ab3847feda7d6c62c1fbcbeebfa35eab7351ed5e78f4ddadea5df64b8015, and \
-             559aead08264d5795d3909718cdd05abd49572e84fe55590eef31a88a08fdffd is listed",
+            |at| fs::create_dir(at).unwrap(),
+            "new",
+            "not listed: new: a directory",
         ),
         (
-            |made| fs::write(made.at("home/\x1b[2J\nverified: "), "").unwrap(),
-            r"not listed: home/\u{1b}[2J\nverified: : a file",
+            |at| fs::write(at, "").unwrap(),
+            ".part",
+            "not listed: .part: a file",
         ),
         (
-            |made| fs::create_dir(made.at("home/new")).unwrap(),
-            "not listed: home/new: a directory",
-        ),
-        (
-            |made| {
-                fs::remove_file(made.at("home/a")).unwrap();
-                symlink(made.at("report.json"), made.at("home/a")).unwrap();
+            |at| {
+                fs::rename(&at, at.with_extension("old")).unwrap();
+                fs::rename(at.with_extension("old"), at.with_file_name("report.md")).unwrap();
+                symlink("report.md", at).unwrap();
             },
-            "differs: home/a: a link, and a file is listed",
+            "report.html",
+            "differs: report.html: a link, and a file is listed",
         ),
         (
-            |made| {
-                fs::remove_file(made.at("home/a")).unwrap();
-                mkfifo(&made.at("home/a"), Mode::S_IRWXU).unwrap();
+            |at| {
+                fs::remove_file(&at).unwrap();
+                mkfifo(&at, Mode::S_IRWXU).unwrap();
             },
-            "differs: home/a: a FIFO, and a file is listed",
+            "stderr.txt",
+            "differs: stderr.txt: a FIFO, and a file is listed",
         ),
         (
-            |made| {
-                fs::rename(made.at("home/d"), made.at("home/e")).unwrap();
-                symlink("e", made.at("home/d")).unwrap();
+            |at| {
+                let file = OpenOptions::new().write(true).open(at).unwrap();
+                file.set_len(MAX_FILE_BYTES + 1).unwrap();
             },
-            "differs: home/d: a link, and a directory is listed",
-        ),
-        (
-            |made| {
-                fs::remove_dir_all(made.at("home/d")).unwrap();
-                fs::write(made.at("home/d"), "").unwrap();
-            },
-            "differs: home/d: a file, and a directory is listed",
+            "files.tar",
+            "differs: files.tar: it is larger than 549755813888 bytes",
         ),
     ];
-    for (tamper, line) in all {
-        let made = Made::new();
-        tamper(&made);
-        let mut differences = made.differences();
-        differences.retain(|line| line != "not listed: home/e: a directory");
-        assert_eq!(differences, [line]);
+    for (tamper, name, line) in all {
+        // A file system may not permit a file of that size.
+        let directory = Made::new().written();
+        tamper(directory.path().join(name));
+        let found = differences(directory.path());
+        assert!(
+            matches!(&*found, [one] if one.starts_with(line)),
+            "{name}: {found:?}"
+        );
     }
 }
 
+/// Each row: a change before the digests are made, and the line that tells it.
+macro_rules! disagreements {
+    ($($name:ident: $tamper:expr => $line:literal,)+) => {$(
+        #[test]
+        fn $name() {
+            let mut made = Made::new();
+            let tamper: fn(&mut Made) = $tamper;
+            tamper(&mut made);
+            let found = differences(made.written().path());
+            assert!(matches!(&*found, [one] if one.starts_with($line)), "{found:#?}");
+        }
+    )+};
+}
+
+fn set(made: &mut Made, pointer: &str, value: Value) {
+    *made.report.pointer_mut(pointer).unwrap() = value;
+}
+
+disagreements! {
+    case_of_another_run_is_told: |made| set(made, "/case/sha256", json!("\u{1b}x"))
+        => "differs: case.toml: its SHA-256 is ",
+    profile_of_another_run_is_told: |made| set(made, "/client/profile/sha256", json!("x"))
+        => "differs: profile.toml: its SHA-256 is ",
+    other_size_of_stdout_is_told: |made| set(made, "/evidence/records/1/bytes", json!(9))
+        => "differs: stdout.jsonl: 6 bytes, and report.json says 13",
+    other_size_of_stderr_is_told: |made| set(made, "/evidence/stderr/bytes", json!(u64::MAX))
+        => "differs: stderr.txt: 4 bytes, and report.json says 18446744073709551615",
+    other_digest_of_a_file_is_told: |made| set(made, "/evidence/files/0/sha256", json!("\u{1b}"))
+        => "differs: files.tar: home/a: its SHA-256 is 559aead0",
+    other_size_of_a_file_is_told: |made| set(made, "/evidence/files/0/bytes", json!(2))
+        => "differs: files.tar: home/a: 1 bytes, and report.json says 2",
+    other_mode_of_a_file_is_told: |made| set(made, "/evidence/files/0/mode", json!("0600"))
+        => "differs: files.tar: home/a: its mode is 4600, and report.json says 0600",
+    other_mode_of_a_directory_is_told: |made| set(made, "/evidence/files/1/mode", json!("0755"))
+        => "differs: files.tar: home/d: its mode is 0700, and report.json says 0755",
+    other_target_of_a_link_is_told: |made| set(made, "/evidence/files/3/target", json!("/"))
+        => "differs: files.tar: home/l: its target is /etc, and report.json says /",
+    unknown_kind_in_the_report_is_told: |made| set(made, "/evidence/files/4/kind", json!("door"))
+        => "unreadable: report.json: unknown variant `door`",
+    report_of_another_form_is_told: |made| set(made, "/evidence", json!({}))
+        => "unreadable: report.json: missing field `records`",
+    file_missing_from_the_archive_is_told: |made| drop(made.entries.remove(0))
+        => "missing: home/a, which report.json lists",
+    renamed_file_missing_is_told: |made| drop(made.entries.pop())
+        => "missing: home/<credential>, which report.json lists",
+    file_missing_from_the_report_is_told: |made| {
+        made.report["evidence"]["files"].as_array_mut().unwrap().remove(0);
+    } => "differs: files.tar: home/a: report.json lists no such file",
+    transient_file_in_the_archive_is_told: |made| set(made, "/evidence/files/0/transient", json!(true))
+        => "differs: files.tar: home/a: report.json lists no such file",
+    exception_missing_is_told: |made| drop(made.exceptions.as_array_mut().unwrap().remove(0))
+        => "missing: home/s, which report.json lists",
+    unlisted_rename_is_told: |made| made.entry("renamed/2\u{1b}", EntryType::Regular, b"")
+        => r"differs: files.tar: renamed/2\u{1b}: report.json lists no such file",
+    entry_outside_is_told: |made| made.entry("home/../x", EntryType::Regular, b"")
+        => "differs: files.tar: home/../x: no run writes such an entry",
+    entry_named_parent_is_told: |made| made.entry("home/..", EntryType::Directory, b"")
+        => "differs: files.tar: home/..: no run writes such an entry",
+    absolute_entry_is_told: |made| made.entry("/etc/passwd", EntryType::Regular, b"")
+        => "differs: files.tar: /etc/passwd: no run writes such an entry",
+    entry_below_a_link_is_told: |made| made.entry("home/l/passwd", EntryType::Regular, b"")
+        => "differs: files.tar: home/l/passwd: no run writes such an entry",
+    entry_of_another_root_is_told: |made| made.entry("etc/passwd", EntryType::Regular, b"")
+        => "differs: files.tar: etc/passwd: no run writes such an entry",
+    second_entry_of_a_name_is_told: |made| made.entry("home/a", EntryType::Regular, b"A")
+        => "differs: files.tar: home/a: no run writes such an entry",
+    hard_link_is_told: |made| made.entry("home/h", EntryType::Link, b"")
+        => "differs: files.tar: home/h: no run writes such an entry",
+    device_is_told: |made| made.entry("home/null", EntryType::Char, b"")
+        => "differs: files.tar: home/null: no run writes such an entry",
+    global_pax_header_is_told: |made| made.entry("home/g", EntryType::XGlobalHeader, b"9 path=x\n")
+        => "differs: files.tar: home/g: no run writes such an entry",
+    pax_header_is_told: |made| {
+        made.entry("x", EntryType::XHeader, b"17 comment=hello\n");
+        made.entry("home/x", EntryType::Regular, b"");
+    } => "differs: files.tar: home/x: no run writes such an entry",
+    other_owner_is_told: |made| {
+        made.entry("home/x", EntryType::Regular, b"");
+        let (header, _) = made.entries.last_mut().unwrap();
+        header.set_uid(0);
+        header.set_cksum();
+    } => "differs: files.tar: home/x: no run writes such an entry",
+    damaged_header_is_told: |made| made.entries[0].0.set_mode(0o777)
+        => "unreadable: files.tar: archive header checksum mismatch",
+    cut_archive_is_told: |made| drop(made.files.insert("files.tar".into(), vec![0; 512]))
+        => "unreadable: files.tar: it does not end after two blocks of zeros",
+    archive_with_more_after_its_end_is_told: |made| {
+        drop(made.files.insert("files.tar".into(), vec![0; 1536]));
+    } => "unreadable: files.tar: it does not end after two blocks of zeros",
+    report_is_required: |made| drop(made.files.remove("report.json"))
+        => "missing: report.json, which every bundle has",
+    profile_is_required: |made| drop(made.files.remove("profile.toml"))
+        => "missing: profile.toml, which such a run writes",
+    other_file_is_told: |made| drop(made.files.insert("more.txt".into(), vec![]))
+        => "differs: more.txt: no run like this one writes it",
+    too_long_a_name_is_told: |made| {
+        let bytes = vec![b'n'; 17 << 20];
+        made.entry("././@LongLink", EntryType::GNULongName, &bytes);
+    } => "unreadable: files.tar: the headers of one entry are too large",
+    too_many_ranges_are_told: |made| {
+        let mut header = header("home/x", EntryType::GNUSparse, 0o644, "", 0);
+        header.as_gnu_mut().unwrap().set_is_extended(true);
+        header.set_cksum();
+        let mut map = tar::GnuExtSparseHeader::new();
+        map.set_is_extended(true);
+        made.entries.push((header, map.as_bytes().repeat(1 << 16)));
+    } => "unreadable: files.tar: the headers of one entry are too large",
+    sparse_file_of_another_size_is_not_read: |made| {
+        let mut header = header("home/a", EntryType::GNUSparse, 0o644, "", 0);
+        let gnu = header.as_gnu_mut().unwrap();
+        gnu.set_real_size(400 << 30);
+        gnu.sparse[0].set_offset(400 << 30);
+        gnu.sparse[0].set_length(0);
+        header.set_cksum();
+        made.entries[0] = (header, Vec::new());
+        set(made, "/evidence/files/0/bytes", json!(1));
+    } => "differs: files.tar: home/a: 429496729600 bytes, and report.json says 1",
+    sparse_file_beyond_any_run_is_told: |made| {
+        let mut header = header("home/x", EntryType::GNUSparse, 0o644, "", 0);
+        let gnu = header.as_gnu_mut().unwrap();
+        gnu.set_real_size(1 << 60);
+        gnu.sparse[0].set_offset(1 << 60);
+        gnu.sparse[0].set_length(0);
+        header.set_cksum();
+        made.entries.push((header, Vec::new()));
+    } => "unreadable: files.tar: its files are larger than those of any run",
+}
+
 #[test]
-fn of_many_differences_some_are_told_and_all_are_counted() {
-    let made = Made::new();
+fn further_differences_are_counted() {
+    let directory = Made::new().written();
     for number in 0..MAX_PRINTED + 5 {
-        fs::write(made.at(&number.to_string()), "").unwrap();
+        fs::write(directory.path().join(number.to_string()), "").unwrap();
     }
-    let differences = made.differences();
+    let differences = differences(directory.path());
     assert_eq!(differences.len(), MAX_PRINTED + 1);
     assert_eq!(differences[MAX_PRINTED], "and 5 more");
 }
 
 #[test]
-fn files_of_one_path_are_compared_by_how_often_each_content_is_there() {
-    let mut files = vec![entry("a", b"A"), entry("d/b", b"B"), entry("a", b"A")];
-    let missing = "missing: home/a, which report.json lists";
-    assert_eq!(Made::reporting(&files.join(",")).differences(), [missing]);
-    files.extend((0..20_000).map(|number: u32| entry("a", &number.to_be_bytes())));
-    let mut made = Made::reporting(&files.join(","));
-    let original = made.manifest.files[0].original.clone();
-    for number in (0..20_000_u32).rev() {
-        made.manifest.files.push(Listed {
-            path: format!("home/{number}"),
-            bytes: 4,
-            sha256: digest::of_bytes(&number.to_be_bytes()),
-            original: original.clone(),
-        });
-    }
-    made.manifest = Manifest::new(run(), made.manifest.files, Vec::new());
-    let told = made.differences();
-    assert_eq!(
-        told[MAX_PRINTED],
-        format!("and {} more", 20_001 - MAX_PRINTED)
-    );
-}
-
-#[test]
-fn what_is_repeated_of_a_manifest_moves_no_terminal_and_is_bounded() {
-    let made = Made::new();
-    made.write_manifest();
-    let document = fs::read_to_string(made.at("manifest.json")).unwrap();
-    let hostile = format!(r"\u001b[2J\nverified: \u202e{}", "x".repeat(1 << 20));
-    for (from, to) in [
-        (
-            r#""not_copied": []"#,
-            r#""not_copied": [{"root": "HOSTILE"}]"#,
-        ),
-        ("runner.bundle/1", "HOSTILE"),
-        ("home/a", "/HOSTILE"),
-        ("\"sha256\": \"5", "\"sha256\": \"HOSTILE"),
-    ] {
-        assert!(document.contains(from), "{from}");
-        let other = document.replace(from, &to.replace("HOSTILE", &hostile));
-        fs::write(made.at("manifest.json"), other).unwrap();
-        let error = verified(made.directory.path(), None).unwrap_err();
-        let mut told = vec![error.to_string()];
-        let mut cause = std::error::Error::source(&error);
-        while let Some(error) = cause {
-            told.push(error.to_string());
-            cause = error.source();
-        }
-        let told = told.concat();
-        assert!(told.len() < 10_000, "{from}: {} bytes", told.len());
-        assert!(told.contains(r"\u{1b}[2J\nverified: \u{202e}xx"), "{told}");
-        assert!(!told.contains(['\n', '\u{1b}', '\u{202e}']), "{told}");
-    }
-}
-
-#[test]
-fn a_report_of_another_run_is_told() {
+fn files_of_one_path_are_matched_by_content() {
+    const COUNT: u32 = 20_000;
     let mut made = Made::new();
-    made.manifest.run.verdict = "failed".into();
-    made.manifest.run.client.sha256 = "q".into();
-    assert_eq!(
-        made.differences(),
-        [
-            "differs: report.json: client.sha256 is p, and the manifest says q",
-            "differs: report.json: verdict is passed, and the manifest says failed",
-        ]
-    );
-}
-
-#[test]
-fn a_report_of_other_files_is_told() {
-    let made = Made::reporting(&[entry("a", b"other"), entry("d/b", b"B")].join(","));
-    assert_eq!(
-        made.differences(),
-        [
-            "differs: report.json: it lists no home/a like home/a",
-            "missing: home/a, which report.json lists"
-        ]
-    );
-    let made = Made::reporting(
-        &[
-            entry("a", b"A"),
-            entry("d/b", b"B"),
-            entry("c\\u001b", b"C"),
-        ]
-        .join(","),
-    );
-    assert_eq!(
-        made.differences(),
-        [r"missing: home/c\u{1b}, which report.json lists"]
-    );
-}
-
-#[test]
-fn a_bundle_without_a_report_or_with_one_that_is_none_is_told() {
-    let mut made = Made::new();
-    made.manifest.files.retain(|file| file.path != REPORT);
-    assert_eq!(
-        made.differences(),
-        [
-            "not listed: report.json: a file",
-            "not listed: report.json: there is no bundle without it"
-        ]
-    );
-    let mut made = Made::new();
-    fs::write(made.at(REPORT), "{}").unwrap();
-    let listed = made.manifest.files.iter_mut();
-    for report in listed.filter(|file| file.path == REPORT) {
-        (report.bytes, report.sha256) = (2, digest::of_bytes(b"{}"));
+    let files = made.report["evidence"]["files"].as_array_mut().unwrap();
+    let exceptions = made.exceptions.as_array_mut().unwrap();
+    for number in 0..COUNT {
+        files.push(reported("same", "file", "0644", &number.to_be_bytes()));
+        let stored_as = format!("renamed/n{number}");
+        exceptions.push(json!({"path": "home/same", "reason": "", "stored_as": stored_as}));
     }
-    let differences = made.differences();
+    for number in (0..COUNT).rev() {
+        // One content is there twice instead of another one.
+        let content = number.max(1).to_be_bytes();
+        made.entry(&format!("renamed/n{number}"), EntryType::Regular, &content);
+    }
+    let [told] = differences(made.written().path()).try_into().unwrap();
     assert!(
-        matches!(differences.as_slice(), [line] if line.starts_with("unreadable: report.json: missing field")),
-        "{differences:?}"
+        told.starts_with("differs: files.tar: renamed/n0: its SHA-256 is "),
+        "{told}"
     );
 }
 
 #[test]
-fn a_demanded_manifest_is_compared_first() {
-    let made = Made::new();
-    made.write_manifest();
-    let sha256 = digest::of_bytes(&fs::read(made.at("manifest.json")).unwrap());
-    let (good, _) = verified(made.directory.path(), Some(&sha256)).unwrap();
+fn required_digest_is_compared_first() {
+    let directory = Made::new().written();
+    let at = directory.path().join(sums::NAME);
+    let sha256 = digest::of_bytes(&fs::read(&at).unwrap());
+    let (good, _) = verified(directory.path(), Some(&sha256)).unwrap();
     assert_eq!(good, Verified::Good);
-    fs::write(made.at("manifest.json"), "{}").unwrap();
-    let (bad, text) = verified(made.directory.path(), Some(&sha256)).unwrap();
+    fs::write(&at, "x").unwrap();
+    let (bad, text) = verified(directory.path(), Some(&sha256)).unwrap();
     assert_eq!(bad, Verified::Bad);
-    let found = digest::of_bytes(b"{}");
-    assert_eq!(
-        text,
-        format!("differs: manifest.json: its SHA-256 is {found}, and {sha256} is required\n")
-    );
+    let found = digest::of_bytes(b"x");
+    let line = format!("differs: SHA256SUMS: its SHA-256 is {found}, and {sha256} is required\n");
+    assert_eq!(text, line);
 }
 
 #[test]
-fn what_is_no_bundle_is_an_error() {
-    let made = Made::new();
-    let at = |path: &str| made.at(path);
+fn directory_without_sums_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let sums = directory.path().join(sums::NAME);
     let said = |path: &Path| {
         let error = verified(path, None).unwrap_err();
-        (error.to_string(), error.hint().is_some())
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        (format!("{error}: {cause}"), error.hint().is_some())
     };
-    let (text, hint) = said(made.directory.path());
+    let (text, hint) = said(directory.path());
     assert!(
-        text.starts_with("cannot read the manifest of ") && hint,
+        text.starts_with("cannot read SHA256SUMS of ") && hint,
         "{text}"
     );
-    for path in [at("absent"), at("report.json")] {
-        let (text, hint) = said(&path);
-        assert!(
-            text.starts_with("cannot open the directory ") && hint,
-            "{text}"
-        );
-    }
-    symlink("report.json", at("manifest.json")).unwrap();
-    assert!(said(made.directory.path()).0.contains("found a link"));
-    fs::remove_file(at("manifest.json")).unwrap();
-    mkfifo(&at("manifest.json"), Mode::S_IRWXU).unwrap();
-    assert!(said(made.directory.path()).0.contains("found a FIFO"));
-    fs::remove_file(at("manifest.json")).unwrap();
-    let large = File::create(at("manifest.json")).unwrap();
-    large.set_len(manifest::MAX_BYTES + 1).unwrap();
-    assert!(said(made.directory.path()).0.contains(" is larger than "));
-    fs::write(at("manifest.json"), "{}").unwrap();
+    let (text, hint) = said(&directory.path().join("absent"));
     assert!(
-        said(made.directory.path())
-            .0
-            .contains("cannot be relied on")
+        text.starts_with("cannot open the directory ") && hint,
+        "{text}"
     );
-}
-
-#[test]
-fn modes_are_nothing_to_the_manifest() {
-    let made = Made::new();
-    fs::set_permissions(made.at("home/a"), fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(made.differences(), [""; 0]);
+    symlink("x", &sums).unwrap();
+    assert!(
+        said(directory.path())
+            .0
+            .ends_with("expected a file, found a link")
+    );
+    fs::remove_file(&sums).unwrap();
+    mkfifo(&sums, Mode::S_IRWXU).unwrap();
+    assert!(
+        said(directory.path())
+            .0
+            .ends_with("expected a file, found a FIFO")
+    );
+    fs::remove_file(&sums).unwrap();
+    File::create(&sums)
+        .unwrap()
+        .set_len(sums::MAX_BYTES + 1)
+        .unwrap();
+    assert!(said(directory.path()).0.contains(": it is larger than "));
+    fs::write(&sums, "x").unwrap();
+    assert!(
+        said(directory.path())
+            .0
+            .starts_with("cannot parse SHA256SUMS of ")
+    );
 }

@@ -224,7 +224,7 @@ fn a_directory_is_compared_by_the_report_in_it() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(
-        said.contains("its report.json does not match the manifest"),
+        said.contains("its report.json does not match SHA256SUMS"),
         "{said}"
     );
     assert!(said.contains("hint: `runner verify DIR`"), "{said}");
@@ -264,7 +264,7 @@ fn what_is_no_report_is_wrong_use_and_waits_for_nobody() {
         ("fifo", "is a FIFO, not a regular file"),
         (
             "empty",
-            "is not a directory of `--out`: it has no manifest.json",
+            "is not a directory of `--out`: it has no SHA256SUMS",
         ),
         ("absent", "cannot open"),
     ] {

@@ -109,7 +109,7 @@ fn assert_interrupted_by(signal: Signal) {
     let page = fs::read_to_string(page).unwrap();
     assert!(
         page.starts_with("## ERRORED: ` case-b: ")
-            && page.contains("\n- ` the run was interrupted `\n"),
+            && page.contains("\n- lost: ` the run was interrupted `\n"),
         "{page}"
     );
     assert!(everything.contains(&client));
@@ -177,7 +177,7 @@ fn a_signal_at_any_moment_of_the_start_leaves_no_half_of_the_evidence() {
         kill(Pid::from_raw(started.id().cast_signed()), Signal::SIGTERM).unwrap();
         let status = started.wait().unwrap();
         match (status.code(), status.signal()) {
-            (Some(0 | 3), None) => assert!(bundle.join("manifest.json").exists(), "{step}"),
+            (Some(0 | 3), None) => assert!(bundle.join("SHA256SUMS").exists(), "{step}"),
             (None, Some(libc::SIGTERM)) => assert!(!bundle.exists(), "{step}"),
             other => panic!("{step}: {other:?}"),
         }

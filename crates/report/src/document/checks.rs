@@ -1,0 +1,169 @@
+//! Sections on checks: failed and errored ones in full, then all of them.
+
+use model::finding::{AskedBy, Finding, Status};
+use model::report::{Purpose, Report};
+
+use super::{
+    Block, Budget, Entry, Fact, Fold, PAGE, SHORT, Section, Table, client, fact, mark, name, own,
+    text, word,
+};
+use crate::headline::is_shown_as_attempts;
+use crate::phrases;
+use crate::tone::Tone;
+
+/// Lists failed, then errored checks. An audit shows the finding on attempts as its list of attempts.
+pub(super) fn findings(report: &Report) -> Option<Section> {
+    let wrong = [Status::Failed, Status::Errored].into_iter();
+    let wrong = wrong.flat_map(|status| with_status(report, status));
+    let shown = wrong.filter(|one| report.purpose == Purpose::Judge || !is_shown_as_attempts(one));
+    let entries: Vec<Entry> = shown.map(entry).collect();
+    let number = entries.len().to_string();
+    let is_some = !entries.is_empty();
+    is_some.then(|| Section::new("findings", "Findings", number, [Block::Entries(entries)]))
+}
+
+fn entry(finding: &Finding) -> Entry {
+    let parts = [
+        ("object", finding.object.as_deref()),
+        ("expected", finding.expected.as_deref()),
+        ("found", phrases::found_in_short(finding)),
+        ("because", finding.because.as_deref()),
+    ];
+    let parts = parts.into_iter();
+    Entry {
+        tone: tone(finding.status),
+        word: finding.status.word(),
+        id: finding.id.to_string(),
+        message: own(&finding.message),
+        asked_by: phrases::asked_by(&finding.asked_by),
+        facts: parts
+            .filter_map(|(label, part)| Some(fact(label, client(part?))))
+            .collect(),
+    }
+}
+
+fn tone(status: Status) -> Tone {
+    match status {
+        Status::Passed => Tone::Good,
+        Status::Failed => Tone::Bad,
+        Status::Errored => Tone::Doubtful,
+        Status::Skipped => Tone::Quiet,
+    }
+}
+
+/// Lists all checks: for a page with expected and found values, skipped ones folded; otherwise by name.
+pub(super) fn all(report: &Report) -> [Option<Section>; 3] {
+    let (skipped, made): (Vec<&Finding>, Vec<&Finding>) = report
+        .checks
+        .iter()
+        .partition(|finding| finding.status == Status::Skipped);
+    let mut blocks = table(&made).blocks();
+    if !skipped.is_empty() {
+        let summary = own(format!("{} skipped", skipped.len()));
+        let fold = Fold {
+            summary,
+            is_open: false,
+            blocks: table(&skipped).blocks(),
+        };
+        blocks.push(Block::Folds(Budget::Ours, vec![fold]));
+    }
+    let number = report.checks.len().to_string();
+    let full = Section::new("checks", "All checks", number, blocks).only(PAGE);
+    let in_short = |id, title, facts: Vec<Fact>| {
+        let is_some = !facts.is_empty();
+        let section = Section::new(id, title, "", [Block::Facts(Budget::Ours, facts)]);
+        is_some.then(|| section.only(SHORT))
+    };
+    [
+        in_short("passed", "Checks passed", passed(report)),
+        in_short("not-made", "Checks skipped", skipped_in_short(report)),
+        Some(full),
+    ]
+}
+
+fn table(findings: &[&Finding]) -> Table {
+    let part = |heading, part: Option<&str>| text(heading, part.map(client));
+    let table = Table::of(Budget::Ours, findings, |finding| {
+        let section = match &finding.asked_by {
+            AskedBy::Specification(section) => format!(" (§ {section})"),
+            AskedBy::LockFile => String::new(),
+        };
+        let check = name(&*finding.id) + section + ": " + &*finding.message;
+        let status = mark(tone(finding.status), finding.status.word());
+        [
+            word("status", status),
+            text("check", check),
+            part("object", finding.object.as_deref()),
+            part("expected", finding.expected.as_deref()),
+            part("found", phrases::found_in_short(finding)),
+            part("because", finding.because.as_deref()),
+        ]
+    });
+    table.with_ids(
+        findings
+            .iter()
+            .map(|finding| format!("check-{}", finding.id)),
+    )
+}
+
+/// Names the passed checks by area.
+fn passed(report: &Report) -> Vec<Fact> {
+    let passed: Vec<_> = with_status(report, Status::Passed)
+        .map(area_and_name)
+        .collect();
+    let areas = passed.chunk_by(|(one, _), (other, _)| one == other);
+    areas
+        .map(|area| {
+            let names: Vec<_> = area.iter().map(|(_, name)| *name).collect();
+            fact(area.first().map_or("", |(area, _)| area), names.join(", "))
+        })
+        .collect()
+}
+
+/// Lists the skipped checks: first those of a client that the runner ended, then one fact for each reason.
+fn skipped_in_short(report: &Report) -> Vec<Fact> {
+    let mut reasons: Vec<(&str, Vec<&Finding>)> = Vec::new();
+    let mut facts = Vec::new();
+    let skipped = report
+        .made()
+        .filter(|finding| finding.status == Status::Skipped);
+    for finding in skipped {
+        let because = finding.because.as_deref().unwrap_or_default();
+        let (area, name) = area_and_name(finding);
+        if phrases::is_leftover(finding) {
+            facts.push(fact(area, format!("{name}: {because}")));
+            facts.push(fact(
+                "left",
+                client(finding.found.as_deref().unwrap_or_default()),
+            ));
+            continue;
+        }
+        match reasons.iter_mut().find(|(reason, _)| *reason == because) {
+            Some((_, findings)) => findings.push(finding),
+            None => reasons.push((because, vec![finding])),
+        }
+    }
+    facts.extend(
+        reasons
+            .iter()
+            .map(|(reason, findings)| match findings.as_slice() {
+                [only] => {
+                    let (area, name) = area_and_name(only);
+                    fact(area, format!("{name}: {reason}"))
+                }
+                several => fact(format!("{} checks", several.len()), *reason),
+            }),
+    );
+    facts
+}
+
+fn area_and_name(finding: &Finding) -> (&str, &str) {
+    finding.id.split_once('/').unwrap_or((&finding.id, ""))
+}
+
+fn with_status(report: &Report, status: Status) -> impl Iterator<Item = &Finding> {
+    report
+        .checks
+        .iter()
+        .filter(move |finding| finding.status == status)
+}

@@ -1,0 +1,149 @@
+//! Sections of the ledger: attempts, limits, names, programs, and failed path lookups.
+
+use model::case::Tier;
+use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
+use model::expected::{AttemptGroup, attempt_groups, reached_limits, reason_for_question};
+use model::report::{Purpose, Report};
+
+use super::summary::arguments;
+use super::{
+    Block, Budget, Cell, Section, Table, client, fact, led, mark, number, own, text, word,
+};
+use crate::phrases::{self, at, grouped, number_of, quoted};
+use crate::tone::Tone;
+
+/// Lists the attempts by program, destination and outcome.
+pub(super) fn attempts(report: &Report) -> Section {
+    let groups = attempt_groups(&report.known.attempts, &report.evidence);
+    let unlisted = report.evidence.unlisted.attempts();
+    let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none() && unlisted == 0;
+    let all = groups.iter().map(|group| group.count);
+    let all = all.fold(unlisted, u64::saturating_add);
+    let note = match groups.iter().all(|group| group.reason.is_some()) {
+        true if !is_whole => "none in what was recorded".to_owned(),
+        true if groups.is_empty() => "none".to_owned(),
+        true => "none but what the profile names".to_owned(),
+        false => grouped(all),
+    };
+    let mut blocks = group_table("destination", &groups).blocks();
+    let setup = report.evidence.attempts.iter();
+    let setup = setup.filter(|attempt| attempt.kind == AttemptKind::Setup);
+    let setup = setup
+        .map(|attempt| attempt.count)
+        .fold(0, u64::saturating_add);
+    let what = "on the way to the stub or without a destination, not judged";
+    let setup = (setup > 0).then(|| fact("setup", format!("{} {what}", number_of(setup, "call"))));
+    let further = format!(
+        "{} beyond those that are listed",
+        number_of(unlisted, "attempt")
+    );
+    let further = (unlisted > 0).then(|| fact("further", further));
+    let facts: Vec<_> = further.into_iter().chain(setup).collect();
+    if !facts.is_empty() {
+        blocks.push(Block::Facts(Budget::Ours, facts));
+    }
+    let title = match report.purpose {
+        Purpose::Judge => "Attempts",
+        Purpose::Audit => "Attempts of the program",
+    };
+    Section::new("attempts", title, note, blocks)
+}
+
+/// Lists calls refused at a limit of the sandbox, because the client may have failed for that reason.
+pub(super) fn limits(report: &Report) -> Option<Section> {
+    let met = reached_limits(&report.evidence);
+    let title = "Limits of the sandbox that were met, not judged";
+    group_table("limit", &met).section("limits", title)
+}
+
+/// Lists groups. The words on the expectation come before client text, which could imitate them.
+fn group_table(what: &'static str, groups: &[AttemptGroup]) -> Table {
+    Table::of(Budget::Client, groups, |group| {
+        let tone = match group.outcome {
+            Outcome::Denied(_) => Tone::Bad,
+            Outcome::Allowed => Tone::Seen,
+        };
+        [
+            number("times", group.count),
+            word("outcome", mark(tone, group.outcome_words())),
+            expected(group.reason.as_deref()),
+            text(what, client(&group.target)),
+            led(" by ", "program", client(&group.program)),
+            reason(group.reason.as_deref()),
+        ]
+    })
+}
+
+/// Word for expected evidence.
+fn expected(reason: Option<&str>) -> Cell {
+    word("expected", reason.map(|_| own("yes")))
+}
+
+/// Reason of expected evidence.
+pub(super) fn reason(reason: Option<&str>) -> Cell {
+    led(": ", "reason", reason.map(client))
+}
+
+pub(super) fn names(report: &Report) -> Option<Section> {
+    let table = Table::of(Budget::Client, &report.evidence.names, |name| {
+        let because = reason_for_question(&report.known.attempts, name);
+        [
+            number("times", name.count),
+            expected(because),
+            text("name", client(&name.name)),
+            text("type", client(name.kind_and_odd())),
+            reason(because),
+        ]
+    });
+    table.section("names", "Names asked for")
+}
+
+pub(super) fn programs(report: &Report) -> Option<Section> {
+    let table = Table::of(Budget::Client, &report.evidence.processes, |process| {
+        let args = process.args.get(1..).unwrap_or_default();
+        [
+            word("pid", process.pid.to_string()),
+            word("parent", process.ppid.to_string()),
+            text("program", client(process.with_name())),
+            led(" ", "arguments", arguments(args)),
+        ]
+    });
+    table.section("programs", "Programs started")
+}
+
+pub(super) fn survivors(report: &Report) -> Option<Section> {
+    let table = Table::of(Budget::Client, &report.evidence.survivors, |process| {
+        let pid = word("pid", process.pid.to_string());
+        [pid, text("program", client(&process.program))]
+    });
+    table.section("survivors", "Processes that outlived the client")
+}
+
+/// Lists failed path lookups, each with the option that would show the path.
+pub(super) fn lookups(report: &Report) -> Option<Section> {
+    let (id, title) = ("lookups", "Paths that it looked for and did not get");
+    if report.tier == Tier::Inherited && report.evidence.exit != Exit::NotStarted {
+        return Some(Section::new(
+            id,
+            title,
+            "not recorded with isolation inherited",
+            [],
+        ));
+    }
+    let table = Table::of(Budget::Client, &report.evidence.lookups, |lookup| {
+        let advice = match &lookup.advice {
+            Advice::Read(path) => client(format!("--read {}", quoted(path))),
+            Advice::Write(path) => client(format!("--write {}", quoted(path))),
+            Advice::Never(reason) => own(format!("({})", phrases::reason_in_full(*reason))),
+        };
+        [
+            word("wanted", lookup.kind.word()),
+            number("times", lookup.count),
+            number("paths", lookup.paths),
+            word("first", at(lookup.at_us)).wide(),
+            text("path", client(quoted(&lookup.path))),
+            led("   ", "what would show it", advice),
+        ]
+    });
+    table.section(id, title)
+}

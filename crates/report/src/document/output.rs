@@ -1,0 +1,70 @@
+//! Sections on the client's output: records on standard output, and the end of standard error.
+
+use model::evidence::{Before, Line as Kind, Record};
+use model::report::Report;
+
+use super::{
+    Block, Budget, LONG, MAX_ENTRIES, Section, Table, client, led, number, own, text, word,
+};
+use crate::phrases::{at, grouped, number_of};
+
+/// Lists the records; consecutive records of one kind share a row.
+pub(super) fn records(report: &Report) -> Section {
+    let records = &report.evidence.records;
+    let runs =
+        records.chunk_by(|one, other| (one.label(), one.before) == (other.label(), other.before));
+    let table = Table::of(Budget::Client, runs, |run| {
+        let first = run.first();
+        let bytes = run.iter().map(|record| record.bytes);
+        let is_no_json = first.and_then(|first| match &first.line {
+            Kind::NotJson { reason } => Some(client(reason)),
+            Kind::Record(_) => None,
+        });
+        [
+            word("number", numbers(run)),
+            word("read at", first.map(|first| own(at(first.at_us)))),
+            number("bytes", bytes.fold(0, u64::saturating_add)),
+            word(
+                "written before",
+                first.map(|first| own(before(first.before))),
+            )
+            .wide(),
+            text("record", first.map(|first| client(first.label()))),
+            led(": ", "no JSON", is_no_json),
+        ]
+    });
+    let title = "Records on standard output";
+    let section = table.section("records", title).map(|section| Section {
+        note: grouped(records.len() as u64),
+        ..section
+    });
+    let none = || Section::new("records", title, "none", []);
+    section.unwrap_or_else(none).only(LONG)
+}
+
+fn numbers(run: &[Record]) -> String {
+    match run {
+        [] => String::new(),
+        [only] => only.seq.to_string(),
+        [first, .., last] => format!("{}-{}", first.seq, last.seq),
+    }
+}
+
+fn before(before: Before) -> &'static str {
+    match before {
+        Before::Connect => "connection",
+        Before::Post => "POST",
+        Before::None => "",
+    }
+}
+
+pub(super) fn stderr(report: &Report) -> Option<Section> {
+    let stderr = &report.evidence.stderr;
+    let left_out = stderr.tail.lines().count().saturating_sub(MAX_ENTRIES);
+    let lines = stderr.tail.lines().skip(left_out);
+    let lines = Table::of(Budget::Client, lines, |line| [text("line", client(line))]);
+    let block = Block::Lines(lines);
+    let note = format!("last part of {}", number_of(stderr.bytes, "byte"));
+    let section = || Section::new("stderr", "Standard error", note, [block]).only(LONG);
+    (stderr.bytes > 0).then(section)
+}

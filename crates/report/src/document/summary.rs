@@ -1,0 +1,228 @@
+//! Facts on the run, and sections on its claims, its lock file, its settings and its rules.
+
+use model::report::{Arg, BaselineOutcome, Client, Purpose, Report, Scope, Setting};
+use model::time;
+
+use super::{
+    Block, Budget, Drift, Fact, PAGE, Section, TERMINAL, Table, Text, client, digest, fact, led,
+    name, own, text, word,
+};
+use crate::claims;
+use crate::phrases::{self, duration, grouped};
+
+/// Returns the case, the program, its arguments and profile, the sandbox, the time and the runner.
+pub(super) fn identity(report: &Report) -> Vec<Fact> {
+    let Report {
+        client: program,
+        case,
+        host,
+        evidence,
+        ..
+    } = report;
+    let (policy_label, program_label) = match report.purpose {
+        Purpose::Judge => ("case", "client"),
+        Purpose::Audit => ("policy", "program"),
+    };
+    let policy = |policy: &model::report::Policy| {
+        let source = phrases::source(&policy.origin.source);
+        let of = own(", ") + name(source) + ", sha256 ";
+        name(&policy.name) + of + digest(&policy.origin.sha256)
+    };
+    let landlock = match host.landlock_abi {
+        0 => "Landlock not tested".to_owned(),
+        abi => format!("Landlock ABI {abi}"),
+    };
+    let suffix = if evidence.layers.is_empty() {
+        ", not set up"
+    } else {
+        ""
+    };
+    let isolation = format!("isolation {}{suffix}, Linux ", report.tier.word());
+    let ran = u64::try_from(evidence.duration.as_micros()).unwrap_or(u64::MAX);
+    let of_program = name(&program.program) + ", sha256 " + digest(&program.sha256);
+    let mut facts = vec![
+        fact(policy_label, policy(case)),
+        fact(program_label, of_program + ", " + phrases::exit(evidence)),
+        fact(
+            "arguments",
+            match arguments(&program.args) {
+                args if args.is_some() => args,
+                _ => own("none"),
+            },
+        ),
+    ];
+    facts.extend(
+        program
+            .profile
+            .as_ref()
+            .map(|profile| fact("profile", policy(profile))),
+    );
+    let sandbox = own(isolation) + name(&host.kernel) + " " + name(&host.arch) + ", " + landlock;
+    facts.push(fact("sandbox", sandbox));
+    facts.extend(
+        report
+            .tier_because
+            .as_ref()
+            .map(|because| fact("because", because.as_str())),
+    );
+    let time = format!("{} from {}", duration(ran), time::rfc3339(evidence.wall.0));
+    let runner = own(&report.runner.version) + ", sha256 " + digest(&report.runner.sha256);
+    facts.extend([fact("time", time), fact("runner", runner)]);
+    facts
+}
+
+/// Joins arguments. Quotation marks keep an argument with blanks apart from several.
+pub(super) fn arguments(args: &[Arg]) -> Text {
+    args.iter()
+        .enumerate()
+        .fold(Text::default(), |all, (index, arg)| {
+            let arg = match arg {
+                Arg::Word(word) if word.is_empty() || word.contains(' ') => {
+                    client(format!("\"{word}\""))
+                }
+                Arg::Word(word) => client(word),
+                Arg::Prompt { bytes, sha256 } => {
+                    own(format!("<{bytes} bytes, sha256 ")) + digest(sha256) + ">"
+                }
+            };
+            all + (if index > 0 { " " } else { "" }) + arg
+        })
+}
+
+/// Lists the digests in full, for comparison.
+pub(super) fn digests(report: &Report) -> Section {
+    let Report {
+        runner,
+        case,
+        client,
+        ..
+    } = report;
+    let policies = [Some(case), client.profile.as_ref()].into_iter().flatten();
+    let policies = policies.map(|policy| (&policy.name, &policy.origin.sha256));
+    let all = [(&client.program, &client.sha256)]
+        .into_iter()
+        .chain(policies);
+    let mut facts: Vec<_> = all
+        .map(|(label, sha256)| fact(label, name(sha256)))
+        .collect();
+    facts.push(fact("runner", name(&runner.sha256)));
+    Section::new(
+        "digests",
+        "SHA-256 in full",
+        "",
+        [Block::Facts(Budget::Ours, facts)],
+    )
+    .only(PAGE)
+}
+
+/// Lists the reasons of an unsound run. A client can cause many.
+pub(super) fn unsound(report: &Report) -> Option<Section> {
+    let reasons = &report.unsound;
+    let facts = reasons
+        .iter()
+        .map(|reason| fact("lost", client(reason)))
+        .collect();
+    let block = Block::Facts(Budget::Client, facts);
+    let title = phrases::unsound(report.verdict);
+    (!reasons.is_empty()).then(|| Section::new("unsound", title, "", [block]))
+}
+
+pub(super) fn claims(report: &Report) -> Section {
+    let title = "What this run shows, and what it does not";
+    Section::new(
+        "claims",
+        title,
+        "",
+        [Block::Claims(claims::with_limits(report))],
+    )
+}
+
+/// Shows the lock file and the drift from it, or the changes made to the file.
+pub(super) fn drift(report: &Report) -> Option<Section> {
+    let baseline = report.baseline.as_ref()?;
+    let title = match baseline.outcome {
+        BaselineOutcome::Compared => "Drift from the lock file",
+        BaselineOutcome::Updated | BaselineOutcome::Made => "What changed in the lock file",
+    };
+    let differences = baseline.differences.iter();
+    let drift = differences
+        .map(|found| (found.clone(), baseline.to_accept(found)))
+        .collect();
+    let file = fact(
+        "lock file",
+        name(&baseline.file) + ": " + phrases::lock_file(baseline),
+    );
+    let number = grouped(baseline.differences.len() as u64);
+    let blocks = [
+        Block::Facts(Budget::Ours, vec![file]),
+        Block::Drift(Drift(drift)),
+    ];
+    Some(Section::new("baseline", title, number, blocks))
+}
+
+/// Shows the variables that the profile set, because they may change the client's behaviour.
+pub(super) fn settings(report: &Report) -> Section {
+    let Client {
+        settings, left_out, ..
+    } = &report.client;
+    let (always, of_case): (Vec<_>, Vec<_>) = settings
+        .iter()
+        .partition(|setting| setting.scope == Scope::Always);
+    let of_case = of_case.into_iter().flat_map(|setting| {
+        let reason = fact("reason", client(&setting.reason));
+        [fact("this case", client(assignment(setting))), reason]
+    });
+    let left = left_out
+        .iter()
+        .map(|setting| fact("left out", client(assignment(setting))));
+    let mut facts: Vec<_> = of_case.chain(left).collect();
+    if !left_out.is_empty() {
+        facts.push(fact(
+            "",
+            "--plain: the profile's variables for this case were not set",
+        ));
+    }
+    let always: Vec<_> = always.into_iter().map(assignment).collect();
+    facts.push(fact("always", client(always.join(" "))));
+    let title = "Settings in the client's environment";
+    Section::new("settings", title, "", [Block::Facts(Budget::Ours, facts)]).only(TERMINAL)
+}
+
+fn assignment(setting: &Setting) -> String {
+    format!("{}={}", setting.name, setting.value)
+}
+
+/// Lists the variables of the profile, each with its reason.
+pub(super) fn settings_with_reasons(report: &Report) -> Option<Section> {
+    let set = report
+        .client
+        .settings
+        .iter()
+        .map(|setting| match setting.scope {
+            Scope::Always => ("set always", setting),
+            Scope::Case => ("set for this case", setting),
+        });
+    let left_out = report.client.left_out.iter();
+    let rows = set.chain(left_out.map(|setting| ("left out by --plain", setting)));
+    let table = Table::of(Budget::Ours, rows, |(scope, setting)| {
+        [
+            word("scope", scope),
+            text("variable", client(assignment(setting))),
+            text("reason", client(&setting.reason)),
+        ]
+    });
+    let section = table.section("settings", "Settings in the client's environment")?;
+    Some(section.only(PAGE))
+}
+
+pub(super) fn wider_rules(report: &Report) -> Option<Section> {
+    let title = match report.purpose {
+        Purpose::Judge => "Rules that are wider than the built-in case",
+        Purpose::Audit => "Rules added by the command line",
+    };
+    let table = Table::of(Budget::Policy, &report.wider_rules, |wider| {
+        let rule = text("allowed", client(&wider.rule));
+        [rule, led(": ", "reason", client(&wider.reason))]
+    });
+    table.section("wider-rules", title)
+}

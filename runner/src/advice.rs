@@ -1,0 +1,45 @@
+//! Causes and fixes of a set-up that failed, by step and errno. A run's hint and the doctor use this one table.
+//!
+//! A row applies only if its proof is found on this machine: a sysctl, an id map, a refused call. Without a proof the
+//! advice says that the cause is unknown, and lists the [`Evidence`] at hand.
+
+mod evidence;
+mod mounts;
+pub(crate) mod proofs;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+
+use sandbox::error::{SetupError, Step, errno_of};
+
+pub(crate) use evidence::Evidence;
+
+/// A cause in one sentence, and each fix: a command, a flag of an engine, or a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Advice {
+    pub(crate) cause: String,
+    pub(crate) fixes: Vec<String>,
+}
+
+impl Advice {
+    /// Finds cause and fixes of a failed step on this machine.
+    pub(crate) fn of(error: &SetupError) -> Self {
+        table::advise(error, &Evidence::read())
+    }
+
+    /// Finds cause and fixes of a target of the canary that cannot be made.
+    pub(crate) fn of_target(error: &io::Error) -> Self {
+        Self::of(&SetupError {
+            step: Step::CanaryTarget,
+            object: String::new(),
+            errno: errno_of(error) as i32,
+        })
+    }
+
+    /// Formats the advice as the text of a `hint:` line.
+    pub(crate) fn hint(&self) -> String {
+        format!("{}: {}", self.cause, self.fixes.join("; or "))
+    }
+}

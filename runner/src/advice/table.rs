@@ -1,0 +1,449 @@
+//! The table of causes: steps, errnos, proof, fixes. Pure: computed from an error and the evidence.
+
+use caps::Capability;
+use nix::errno::Errno;
+use nix::errno::Errno::{
+    EACCES, EAGAIN, EBUSY, EFBIG, EINVAL, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSPC, ENOSYS,
+    EOPNOTSUPP, EPERM, ESRCH, ETIMEDOUT, EUSERS,
+};
+use sandbox::error::{SetupError, Step};
+
+use super::Advice;
+use super::evidence::{Engine, Evidence};
+
+/// A cause of failed steps. The first row that applies is the advice.
+struct Row {
+    /// Steps that the cause makes fail; an empty list stands for every step.
+    steps: &'static [Step],
+    /// Errnos of the failed step; an empty list stands for every errno.
+    errnos: &'static [Errno],
+    /// Fact that proves the cause; an empty text if step and errno prove it.
+    proof: fn(&Evidence, &SetupError) -> Option<String>,
+    cause: &'static str,
+    fixes: &'static [Fix],
+}
+
+/// A remedy.
+enum Fix {
+    /// A command, a setting or an instruction.
+    Do(&'static str),
+    /// Options of the engine that started this container, if it is known.
+    Engine {
+        docker: &'static str,
+        podman: &'static str,
+        kubernetes: &'static str,
+    },
+}
+
+use Fix::Do;
+
+const fn row(
+    steps: &'static [Step],
+    errnos: &'static [Errno],
+    proof: fn(&Evidence, &SetupError) -> Option<String>,
+    cause: &'static str,
+    fixes: &'static [Fix],
+) -> Row {
+    Row {
+        steps,
+        errnos,
+        proof,
+        cause,
+        fixes,
+    }
+}
+
+/// Options that permit a container everything that a run makes.
+const PERMIT: Fix = Fix::Engine {
+    docker: "--security-opt seccomp=unconfined --security-opt systempaths=unconfined",
+    podman: "--security-opt seccomp=unconfined --security-opt unmask=ALL",
+    kubernetes: "in the pod: `securityContext: {seccompProfile: {type: Unconfined}, appArmorProfile: {type: Unconfined}}`",
+};
+const PERMIT_WITHOUT_APPARMOR: Fix = Fix::Engine {
+    docker: "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined",
+    podman: "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt unmask=ALL",
+    kubernetes: "in the pod: `securityContext: {seccompProfile: {type: Unconfined}, appArmorProfile: {type: Unconfined}}`",
+};
+const OUTSIDE: Fix = Do("start the runner outside of that sandbox");
+const ORDINARY_USER: Fix = Do("start the runner as an ordinary user");
+const RAISE_LIMITS: Fix =
+    Do("`ulimit -u unlimited -v unlimited -d unlimited`, and in Docker `--pids-limit 512`");
+
+/// Steps that make a namespace or need a capability in it.
+const NAMESPACES: &[Step] = &[
+    Step::UserAndNetworkNamespace,
+    Step::WriteIdMaps,
+    Step::BecomeInsideUser,
+    Step::LoopbackUp,
+    Step::ResolverSocket,
+    Step::CloneInit,
+    Step::PrivateMounts,
+    Step::TakeSource,
+    Step::RootFilesystem,
+    Step::AttachSource,
+    Step::PivotRoot,
+    Step::ReadOnlyRoot,
+];
+const USER: &[Step] = &[Step::UserAndNetworkNamespace];
+const MAKING: &[Step] = &[Step::UserAndNetworkNamespace, Step::CloneInit];
+const OTHER_USER: &[Step] = &[
+    Step::HandOverPipes,
+    Step::DropGroups,
+    Step::WriteIdMaps,
+    Step::BecomeInsideUser,
+];
+const DENIED: &[Errno] = &[EPERM, EACCES];
+const FILTERED: &[Errno] = &[EPERM, EACCES, ENOSYS, EINVAL];
+
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    row(&[Step::TryOutside], &[EPERM], certain,
+        "a filter around the runner ends processes for that call",
+        &[Do("start the container with a seccomp profile that refuses it with an errno")]),
+    row(&[Step::CompleteSetUp, Step::StartGuard, Step::TryOutside], &[ETIMEDOUT], certain,
+        "a process of the sandbox is stopped, or this machine is overloaded",
+        &[Do("start the runner again")]),
+    row(&[Step::CompleteSetUp], &[ESRCH], certain,
+        "a process of the sandbox was killed from outside",
+        &[Do("`sudo dmesg` lists the processes that the kernel killed when memory ran out, or for a system call")]),
+    row(&[], &[EAGAIN, ENOMEM], certain, "raise the limits on processes and memory", &[RAISE_LIMITS]),
+    row(&[], &[EMFILE, ENFILE], certain, "raise the limit of open files", &[Do("`ulimit -n 1024`")]),
+    row(&[], &[EFBIG], certain, "raise the limit of a file's length", &[Do("`ulimit -f unlimited`")]),
+    row(&[], &[ENOENT], without_proc,
+        "/proc is not mounted where the runner is started",
+        &[Do("`mount -t proc proc /proc`")]),
+    row(&[], &[ENOENT], without_null,
+        "/dev/null is missing in this root",
+        &[Do("`mount --rbind /dev ROOT/dev` before the runner is started in ROOT")]),
+
+    row(MAKING, &[ENOSPC, EUSERS], zero_limit,
+        "the limit of namespaces is 0",
+        &[Do("sudo sysctl {limits}")]),
+    row(MAKING, &[ENOSPC, EUSERS], certain,
+        "a limit of namespaces is used up, here or in a parent user namespace",
+        &[Do("`sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000 user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000 user.max_ipc_namespaces=10000 user.max_uts_namespaces=10000 user.max_cgroup_namespaces=10000`")]),
+    row(MAKING, &[EINVAL, ENOSYS], missing_kind,
+        "this kernel was built without such namespaces",
+        &[Do("use a kernel with CONFIG_USER_NS, CONFIG_NET_NS, CONFIG_PID_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS")]),
+
+    row(NAMESPACES, FILTERED, filter_of_engine,
+        "the seccomp profile of this container refuses a call that makes namespaces or mounts",
+        &[PERMIT, Do("for isolation `inherited`: `docker run --network none …`")]),
+    row(NAMESPACES, DENIED, profile_of_engine,
+        "the AppArmor profile of this container refuses namespaces or mounts",
+        &[PERMIT_WITHOUT_APPARMOR]),
+    row(NAMESPACES, FILTERED, filter_of_sandbox,
+        "already inside a sandbox, whose system call filter refuses a call that makes namespaces or mounts",
+        &[OUTSIDE]),
+    row(NAMESPACES, FILTERED, filter,
+        "a system call filter around the runner refuses a call that makes namespaces or mounts",
+        &[Do("start the runner outside of the program that installed the filter, such as a container without a profile for it")]),
+    row(&[Step::PrivateMounts], &[EPERM], landlock_domain,
+        "already inside a sandbox, whose Landlock rules forbid every mount",
+        &[OUTSIDE]),
+    row(USER, &[EPERM], |evidence, _| evidence.chroot.clone(),
+        "this is a chroot, in which the kernel refuses user namespaces (user_namespaces(7))",
+        &[Do("start the runner outside of it, or enter the directory by pivot_root(2), as `bwrap --dev-bind DIRECTORY /` and container engines do")]),
+    row(&[Step::UserAndNetworkNamespace, Step::HandOverPipes], &[EPERM, EINVAL], unmapped,
+        "the user of this process has no id in its user namespace",
+        &[Do("write the maps of that namespace: `unshare --map-root-user …`")]),
+    row(USER, DENIED, forbidden_by_debian,
+        "ordinary users cannot make user namespaces here",
+        &[Do("`sudo sysctl kernel.unprivileged_userns_clone=1`")]),
+    row(NAMESPACES, DENIED, restricted_by_apparmor,
+        "AppArmor gives a program without a profile no capabilities in a new user namespace",
+        &[Do("load the profile that `runner doctor --apparmor` prints: `runner doctor --apparmor | sudo tee /etc/apparmor.d/runner && sudo apparmor_parser -r /etc/apparmor.d/runner`"),
+          Do("for all programs: `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`")]),
+
+    row(&[Step::HandOverPipes], &[EINVAL], |evidence, _| evidence.uid_map.clone(),
+        "started by the root of a user namespace with too few ids: each is root's or has a name",
+        &[Do("give the container 65536 ids: `usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER`, then `podman system migrate`"),
+          ORDINARY_USER]),
+    row(&[Step::DropGroups], &[EPERM], denied_groups,
+        "the user namespace forbids setgroups(2)",
+        &[ORDINARY_USER, Do("make it with `newgidmap`, as rootless Podman does")]),
+    row(OTHER_USER, &[EPERM, EINVAL], lacking_capabilities,
+        "this root cannot become another user",
+        &[ORDINARY_USER, Do("in a container: `--cap-add CHOWN --cap-add SETGID --cap-add SETUID --cap-add SETFCAP`")]),
+
+    row(&[Step::Filter], &[EBUSY], |evidence, _| evidence.is_wsl.then(String::new),
+        "the init of WSL holds the only listener that a chain of seccomp filters may have",
+        &[Do("start the runner in a container or a virtual machine")]),
+    row(&[Step::Filter], &[EBUSY], |evidence, _| Some(evidence.restrictions()),
+        "already inside a sandbox: its seccomp filter has the only listener that the kernel allows",
+        &[OUTSIDE]),
+    row(&[Step::Filter], &[EINVAL, ENOSYS], old_seccomp,
+        "this kernel has no seccomp filters with user notification",
+        &[Do("use Linux 6.2 or later; gVisor has none: `docker run --runtime runc …`")]),
+    row(&[Step::NoNewPrivileges], &[], filters_before,
+        "a filter around the runner refuses no_new_privs",
+        &[Do("permit prctl(2) in that filter, or start the runner outside of it")]),
+    row(&[Step::Filter], &[], filters_before,
+        "a filter around the runner refuses seccomp filters with user notification",
+        &[Do("permit seccomp(2) in that filter, or start the runner outside of it")]),
+    row(&[Step::Landlock], &[EOPNOTSUPP], unlisted_landlock,
+        "Landlock is not in the kernel's list of security modules",
+        &[Do("boot with `lsm=landlock,…` in front of the modules that are listed")]),
+    row(&[Step::Landlock, Step::LandlockAlone], &[EPERM, ENOSYS, EACCES], listed_landlock,
+        "the kernel has Landlock, and a filter around the runner refuses its calls",
+        &[Do("permit landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in that filter: Docker 20.10.10, Podman 4 or later do")]),
+    row(&[Step::Landlock], &[], filters_before,
+        "Landlock is missing in this kernel, or a filter around the runner refuses it",
+        &[Do("use Linux 6.2 or later, with landlock in its list of security modules: boot with `lsm=landlock,…`"),
+          Do("permit landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in that filter")]),
+    row(&[Step::Landlock], &[], certain,
+        "Landlock is missing or older than ABI 3",
+        &[Do("use Linux 6.2 or later, with landlock in its list of security modules: boot with `lsm=landlock,…`")]),
+    row(&[Step::LandlockAlone], &[], certain,
+        "without namespaces Landlock ABI 6 is needed",
+        &[Do("use Linux 6.12 or later, with landlock in its list of security modules")]),
+
+    row(&[Step::CanaryTarget], DENIED, later_filter,
+        "already inside a sandbox, which refuses the sockets of the canary",
+        &[OUTSIDE]),
+
+    row(&[Step::InheritedNetwork], &[], certain,
+        "this network namespace has more than loopback, so it cannot isolate a run",
+        &[Do("docker run --network none …"), Do("podman run --network none …")]),
+    row(&[Step::ReadNetwork], &[], filters_before,
+        "a filter around the runner refuses sockets of the family netlink",
+        &[Do("permit them in the seccomp profile")]),
+    row(&[Step::ListSockets], &[], certain,
+        "sock_diag(7) is missing or refused",
+        &[Do("use a kernel with CONFIG_INET_DIAG: `sudo modprobe tcp_diag`"),
+          Do("in a container: an engine that permits socket(2) with NETLINK_SOCK_DIAG")]),
+    row(&[Step::LoopbackUp], &[Errno::ENETDOWN], certain,
+        "loopback is down in this network namespace",
+        &[Do("`sudo ip link set lo up`")]),
+    row(&[Step::LoopbackUp], &[ENODEV], certain,
+        "this network namespace has no loopback device",
+        &[Do("use a kernel with CONFIG_NET, or another container")]),
+    row(&[Step::MakeTrees], &[], certain,
+        "no temporary directory is writable",
+        &[Do("name a writable directory in TMPDIR"),
+          Fix::Engine { docker: "--tmpfs /tmp", podman: "--tmpfs /tmp", kubernetes: "mount an `emptyDir` at /tmp" }]),
+    row(&[Step::RootFilesystem], &[ENOENT], certain,
+        "this root has no directory on which the new root could be mounted",
+        &[Do("make a directory /tmp")]),
+    row(&[Step::TakeSource], &[EACCES], certain,
+        "the user who starts the runner may not read a path that the policy names",
+        &[Do("permit it, or start the runner as another user")]),
+    row(&[Step::TakeSource], &[ENOSYS], old_kernel,
+        "open_tree(2) and mount_setattr(2) need Linux 5.12",
+        &[Do("use Linux 6.2 or later")]),
+    row(&[Step::PivotRoot], &[EINVAL], initial_root,
+        "the root is the initial RAM file system, which pivot_root(2) cannot leave",
+        &[Do("start the runner from a mounted root file system: `switch_root`, or in a container")]),
+];
+
+fn certain(_: &Evidence, _: &SetupError) -> Option<String> {
+    Some(String::new())
+}
+
+fn without_proc(evidence: &Evidence, error: &SetupError) -> Option<String> {
+    let object = error.object.starts_with("/proc");
+    (evidence.lacks_proc && (object || error.object.is_empty()))
+        .then(|| "/proc/self does not exist".to_owned())
+}
+
+/// Proof for steps that open /dev/null, by their own or for a process.
+fn without_null(evidence: &Evidence, error: &SetupError) -> Option<String> {
+    let opens = [
+        Step::StartGuard,
+        Step::StartStage,
+        Step::TryOutside,
+        Step::StandardInput,
+    ];
+    let object = error.object.starts_with("/dev/");
+    (evidence.lacks_null && (object || opens.contains(&error.step))).then(String::new)
+}
+
+fn zero_limit(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let names = evidence.zero_limits.iter();
+    let names: Vec<String> = names
+        .map(|kind| format!("user.max_{kind}_namespaces"))
+        .collect();
+    (!names.is_empty()).then(|| format!("{} = 0", names.join(", ")))
+}
+
+fn missing_kind(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let kinds = &evidence.missing_kinds;
+    (!kinds.is_empty()).then(|| format!("/proc/self/ns has no {}", kinds.join(", ")))
+}
+
+/// Text about an earlier filter that refuses the call of this step.
+fn filter(evidence: &Evidence, error: &SetupError) -> Option<String> {
+    const CALLS: [(Step, &str); 5] = [
+        (Step::UserAndNetworkNamespace, "unshare"),
+        (Step::CloneInit, "clone"),
+        (Step::LoopbackUp, "ioctl"),
+        (Step::TakeSource, "open_tree"),
+        (Step::PivotRoot, "pivot_root"),
+    ];
+    let call = CALLS.into_iter().find(|(step, _)| *step == error.step);
+    let call = call.map_or("mount", |(_, call)| call);
+    let mut refused = evidence.filtered_calls.iter();
+    refused
+        .any(|one| one == call)
+        .then(|| evidence.restrictions())
+}
+
+fn filter_of_engine(evidence: &Evidence, error: &SetupError) -> Option<String> {
+    let (engine, trace) = evidence.engine.as_ref()?;
+    let found = filter(evidence, error).filter(|_| !evidence.has_more_filters_than_init())?;
+    Some(format!("{}, by {trace}; {found}", engine.word()))
+}
+
+fn filter_of_sandbox(evidence: &Evidence, error: &SetupError) -> Option<String> {
+    filter(evidence, error).and_then(|_| later_filter(evidence, error))
+}
+
+/// AppArmor refuses with EACCES if a profile does not name the operation; seccomp filters use EPERM.
+fn profile_of_engine(evidence: &Evidence, error: &SetupError) -> Option<String> {
+    let profile = evidence.engines_profile()?;
+    (error.errno == EACCES as i32).then(|| profile.to_owned())
+}
+
+fn landlock_domain(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let proof = "mount(2) fails with EPERM where open_tree(2) works";
+    evidence.in_landlock_domain.then(|| proof.to_owned())
+}
+
+fn unmapped(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let proof = || format!("/proc/self/uid_map does not have user {}", evidence.uid);
+    (!evidence.is_mapped()).then(proof)
+}
+
+fn forbidden_by_debian(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let may = evidence.capabilities.contains(&Capability::CAP_SYS_ADMIN);
+    let proof = "kernel.unprivileged_userns_clone = 0";
+    (evidence.debian_forbids && !may).then(|| proof.to_owned())
+}
+
+fn restricted_by_apparmor(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let proof = "kernel.apparmor_restrict_unprivileged_userns = 1";
+    evidence.apparmor_restricts.then(|| proof.to_owned())
+}
+
+fn denied_groups(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    evidence
+        .denies_groups
+        .then(|| "/proc/self/setgroups is deny".to_owned())
+}
+
+fn lacking_capabilities(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let needed = [
+        Capability::CAP_CHOWN,
+        Capability::CAP_SETGID,
+        Capability::CAP_SETUID,
+        Capability::CAP_SETFCAP,
+    ];
+    let missing = needed
+        .iter()
+        .filter(|one| !evidence.capabilities.contains(one));
+    let missing: Vec<String> = missing.map(ToString::to_string).collect();
+    let is_lacking = evidence.uid == 0 && !missing.is_empty();
+    is_lacking.then(|| format!("it lacks {}", missing.join(", ")))
+}
+
+fn old_seccomp(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let proof = "/proc/sys/kernel/seccomp/actions_avail";
+    evidence.lacks_notification.then(|| proof.to_owned())
+}
+
+fn filters_before(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    (evidence.filters > 0).then(|| evidence.restrictions())
+}
+
+fn old_kernel(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    (evidence.version() < (5, 12)).then(|| format!("this is {}", evidence.kernel))
+}
+
+fn later_filter(evidence: &Evidence, error: &SetupError) -> Option<String> {
+    filters_before(evidence, error).filter(|_| evidence.has_more_filters_than_init())
+}
+
+fn has_landlock(evidence: &Evidence) -> Option<bool> {
+    let modules = evidence.modules.as_ref()?;
+    Some(modules.split(',').any(|module| module == "landlock"))
+}
+
+fn unlisted_landlock(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    (has_landlock(evidence) == Some(false)).then(|| evidence.modules.clone())?
+}
+
+fn listed_landlock(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    (has_landlock(evidence) == Some(true) && evidence.filters > 0).then(|| evidence.restrictions())
+}
+
+fn initial_root(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    (evidence.root_kind == "rootfs").then(|| "its file system is rootfs".to_owned())
+}
+
+/// Returns the advice of the first row that applies, or the evidence at hand with an unknown cause.
+pub(super) fn advise(error: &SetupError, evidence: &Evidence) -> Advice {
+    let errno = Errno::from_raw(error.errno);
+    let mut rows = ROWS.iter().filter(|row| {
+        (row.steps.is_empty() || row.steps.contains(&error.step))
+            && (row.errnos.is_empty() || row.errnos.contains(&errno))
+    });
+    let found = rows.find_map(|row| Some((row, (row.proof)(evidence, error)?)));
+    let Some((row, proof)) = found else {
+        return unknown(error, evidence);
+    };
+    let cause = if proof.is_empty() {
+        row.cause.to_owned()
+    } else {
+        format!("{} ({proof})", row.cause)
+    };
+    let mut fixes: Vec<String> = Vec::new();
+    for fix in row.fixes.iter().filter_map(|fix| text(fix, evidence)) {
+        if !fixes.contains(&fix) {
+            fixes.push(fix);
+        }
+    }
+    Advice { cause, fixes }
+}
+
+/// Formats a fix for the known engine. Docker and Podman spell most options in the same way.
+fn text(fix: &Fix, evidence: &Evidence) -> Option<String> {
+    let engine = evidence.engine.as_ref().map(|(engine, _)| *engine);
+    Some(match (fix, engine) {
+        (Do(text), Some(Engine::Docker)) if text.contains(" run ") => {
+            text.replace("podman run", "docker run")
+        }
+        (Do(text), Some(Engine::Podman)) if text.contains(" run ") => {
+            text.replace("docker run", "podman run")
+        }
+        (Do(text), _) => text.replace("{limits}", &limits(evidence)),
+        (Fix::Engine { docker, .. }, Some(Engine::Docker)) => format!("docker run {docker} …"),
+        (Fix::Engine { podman, .. }, Some(Engine::Podman)) => format!("podman run {podman} …"),
+        (Fix::Engine { kubernetes, .. }, Some(Engine::Kubernetes)) => (*kubernetes).to_owned(),
+        (Fix::Engine { .. }, Some(Engine::Other) | None) => return None,
+    })
+}
+
+fn limits(evidence: &Evidence) -> String {
+    let settings = evidence.zero_limits.iter();
+    let settings: Vec<String> = settings
+        .map(|kind| format!("user.max_{kind}_namespaces=10000"))
+        .collect();
+    settings.join(" ")
+}
+
+fn unknown(error: &SetupError, evidence: &Evidence) -> Advice {
+    let lines = evidence.lines();
+    let at_hand = lines.iter().filter(|(label, _)| *label != "modules");
+    let at_hand: Vec<String> = at_hand
+        .map(|(label, text)| format!("{label}: {text}"))
+        .collect();
+    let errno = Errno::from_raw(error.errno);
+    Advice {
+        cause: format!(
+            "the cause is unknown: the kernel answered {errno:?} to the attempt to {}; {}",
+            error.step,
+            at_hand.join("; ")
+        ),
+        fixes: vec!["please report it, with the output of `runner doctor`".to_owned()],
+    }
+}

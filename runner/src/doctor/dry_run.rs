@@ -1,0 +1,195 @@
+//! Dry runs: a case and an audit go through a run's own steps, with a client of this executable. Each layer of the
+//! sandbox has a probe, so that what works here works in a run.
+
+use std::fs;
+
+use clap::Parser as _;
+use model::case::Tier;
+use model::evidence::{Canary, CanaryStatus, Evidence, FileWatch, Layer, LayerNeed, LayerStatus};
+use model::finding::Verdict;
+use model::text::count;
+use nix::errno::Errno;
+use sandbox::error::Step;
+use sys::process::OWN_FILE;
+
+use super::client::{LOOK, TRIAL_ARGUMENT};
+use super::probe::{Need, Outcome, Probe, Refusal, advice, at_step};
+use crate::cli::{Cli, Command};
+use crate::collect::Failure;
+use crate::run::{self, Collected};
+
+/// Case B with the default isolation.
+pub(super) fn case() -> Vec<Probe> {
+    of_case(&["case-b"])
+}
+
+/// Case B with isolation `inherited`.
+pub(super) fn inherited() -> Vec<Probe> {
+    of_case(&["case-b", "--isolation=inherited"])
+}
+
+fn of_case(words: &[&str]) -> Vec<Probe> {
+    let collected = match collect(words) {
+        Ok(collected) => collected,
+        Err(refusal) => return vec![of_every_run(refusal)],
+    };
+    let passed_over = collected.passed_over.iter();
+    let mut probes: Vec<Probe> = passed_over
+        .map(|one| whole_run(one.tier, Err(one.error.clone().into())))
+        .collect();
+    let (tier, evidence) = (collected.tier, &collected.evidence);
+    probes.push(whole_run(tier, outcome(&collected)));
+    // Isolation `inherited` has no namespaces by definition, and its report says so in a layer.
+    let is_tested = |layer: &&Layer| tier != Tier::Inherited || layer.name != "namespaces";
+    let layers = evidence.layers.iter().filter(is_tested);
+    probes.extend(layers.map(|layer| of_layer(tier, layer)));
+    let lost = |canary: &&Canary| canary.status == CanaryStatus::NotHeld;
+    probes.extend(evidence.canaries.iter().filter(lost).map(|canary| {
+        let Canary {
+            expected, observed, ..
+        } = canary;
+        let text = format!("expected {expected}, found {observed}");
+        let id = format!("canary-{}", canary.name);
+        let what = (&*id, "a forbidden call of the canary");
+        Probe::new(what, Some(tier), Need::Required, Err(Refusal::Wrong(text)))
+    }));
+    probes
+}
+
+/// An audit of this executable, and the evidence that only audits have.
+pub(super) fn audit() -> Vec<Probe> {
+    let part = |id: &str, what: &str, outcome| Probe::new((id, what), None, Need::Audit, outcome);
+    let whole = |outcome| part("audit", "an audit with shown directories", outcome);
+    let own = at_step(fs::read_link(OWN_FILE), Step::StartStage, OWN_FILE);
+    let collected = own.and_then(|own| {
+        let own = own.to_string_lossy();
+        collect(&["audit", "--", &own, TRIAL_ARGUMENT, LOOK])
+    });
+    let collected = match collected {
+        Ok(collected) => collected,
+        Err(refusal) => return vec![whole(Err(refusal))],
+    };
+    let evidence = &collected.evidence;
+    let mut probes = vec![whole(outcome(&collected))];
+    if probes.iter().any(Probe::works) {
+        let lookups = lookups(collected.tier, evidence);
+        probes.push(part(
+            "audit-lookups",
+            "paths that a program looks up",
+            lookups,
+        ));
+        let watch = watch(evidence.file_watch);
+        probes.push(part("audit-watch", "names of removed files", watch));
+    }
+    probes
+}
+
+fn lookups(tier: Tier, evidence: &Evidence) -> Outcome {
+    match (evidence.lookups.len(), tier) {
+        (_, Tier::Inherited) => Err(Refusal::Untried(
+            "isolation inherited records no lookups".to_owned(),
+        )),
+        (0, Tier::Namespace) => Err(Refusal::Wrong("no lookup was recorded".to_owned())),
+        (number, Tier::Namespace) => Ok(format!("{} recorded", count(number, "path"))),
+    }
+}
+
+fn watch(watch: FileWatch) -> Outcome {
+    match watch {
+        FileWatch::Whole => Ok("fanotify reports every name".to_owned()),
+        FileWatch::BestEffort => Ok("best effort, without fanotify".to_owned()),
+        FileWatch::Cut(cut) => Err(Refusal::Wrong(cut.words())),
+    }
+}
+
+/// Makes one run up to its evidence; `words` are those of the command line.
+fn collect(words: &[&str]) -> Result<Collected, Refusal> {
+    let search_path = std::env::var_os("PATH");
+    let cli = Cli::try_parse_from(["runner"].iter().chain(words));
+    let resolved = cli.map(|cli| cli.resolve(search_path.as_deref()));
+    let request = match resolved {
+        Ok(Ok(Command::Run(request))) => request,
+        Ok(Ok(_)) => return Err(Refusal::Untried("not a run".to_owned())),
+        Ok(Err(error)) => return Err(before_set_up(&error, None)),
+        Err(error) => return Err(before_set_up(&error, None)),
+    };
+    run::for_evidence(&request).map_err(|error| before_set_up(&error, error.hint()))
+}
+
+fn before_set_up(error: &dyn std::error::Error, fix: Option<String>) -> Refusal {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    Refusal::Run { text, fix }
+}
+
+fn of_every_run(refusal: Refusal) -> Probe {
+    let what = ("run", "preparation of a run");
+    Probe::new(what, None, Need::Required, Err(refusal))
+}
+
+fn whole_run(tier: Tier, outcome: Outcome) -> Probe {
+    let what = format!("a run with isolation {}", tier.word());
+    Probe::new((tier.word(), &what), Some(tier), Need::Required, outcome)
+}
+
+/// Result of a run: its client was sealed, did its work, and was judged.
+fn outcome(collected: &Collected) -> Outcome {
+    let evidence = &collected.evidence;
+    match &collected.failure {
+        None if collected.verdict == Verdict::Passed => {
+            let layers = evidence.layers.iter();
+            let layers = layers.filter(|layer| layer.status == LayerStatus::Enforced);
+            let canaries = evidence.canaries.iter();
+            let held = canaries.filter(|canary| canary.status == CanaryStatus::Held);
+            Ok(format!(
+                "passed; {} enforced, {} of the canary held",
+                count(layers.count(), "layer"),
+                count(held.count(), "probe")
+            ))
+        }
+        None => {
+            let gaps = evidence.gaps.iter().map(|gap| gap.detail.as_str());
+            let gaps: Vec<&str> = gaps.collect();
+            let verdict = collected.verdict.word();
+            Err(Refusal::Wrong(format!("{verdict}: {}", gaps.join("; "))))
+        }
+        Some(Failure::SetUp(error)) => Err(error.clone().into()),
+        Some(Failure::NotSealed(what)) => {
+            Err(Refusal::Wrong(format!("the sandbox does not hold: {what}")))
+        }
+        Some(Failure::NotExecuted(errno)) => Err(not_executed(*errno)),
+    }
+}
+
+fn not_executed(errno: Errno) -> Refusal {
+    Refusal::Operation {
+        doing: "execute this program inside the sandbox".to_owned(),
+        errno,
+        advice: advice(
+            "the user of the client may not execute this file",
+            "make the file readable and executable for all",
+        ),
+    }
+}
+
+fn of_layer(tier: Tier, layer: &Layer) -> Probe {
+    let words = layer.name.split(|byte: char| !byte.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty());
+    let id = words.collect::<Vec<_>>().join("-").to_lowercase();
+    let need = match layer.need {
+        LayerNeed::Required => Need::Required,
+        LayerNeed::IfOffered => Need::Used,
+    };
+    let outcome = match layer.status {
+        LayerStatus::Enforced => Ok(layer.detail.clone()),
+        LayerStatus::Partial | LayerStatus::Absent => Err(Refusal::Run {
+            text: layer.detail.clone(),
+            fix: None,
+        }),
+    };
+    Probe::new((&id, &layer.name), Some(tier), need, outcome)
+}
