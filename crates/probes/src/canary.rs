@@ -14,7 +14,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use model::evidence::Attempt;
+use model::evidence::{Attempt, CanaryMode as Mode};
 use nix::errno::Errno;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -51,16 +51,6 @@ pub struct Observation {
     pub mode: Mode,
     /// Errno of the call; 0 for success.
     pub errno: i32,
-}
-
-/// Part that must refuse a probe: `CanaryMode` of the model, on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// The supervisor refuses the call.
-    Answered,
-    /// The supervisor lets the call through, and the kernel refuses it.
-    Continued,
 }
 
 /// Expectation of a marked probe that the supervisor lets through. Loopback of a new network namespace has IPv6; a

@@ -249,6 +249,15 @@ impl Class {
     }
 }
 
+/// Class with this id, description and probes.
+pub(super) const fn class(
+    id: &'static str,
+    about: &'static str,
+    probes: &'static [Probe],
+) -> Class {
+    Class { id, about, probes }
+}
+
 impl Probe {
     /// Probe without targets, made in no kind of sandbox, with its twin on the host.
     pub const fn new(name: &'static str, make: fn(&[OsString]) -> Result<String, Errno>) -> Self {
@@ -291,11 +300,13 @@ impl Probe {
     }
 
     /// Sets other targets for the twin outside.
-    pub(super) const fn twin_at(self, aims: &'static [Aim]) -> Self {
-        Self {
-            outside: aims,
-            ..self
-        }
+    pub(super) const fn twin_at(self, outside: &'static [Aim]) -> Self {
+        Self { outside, ..self }
+    }
+
+    /// Sets other targets inside.
+    pub(super) const fn aim_inside(self, inside: &'static [Aim]) -> Self {
+        Self { inside, ..self }
     }
 
     pub(super) const fn twin_in(self, twin_env: TwinEnv) -> Self {

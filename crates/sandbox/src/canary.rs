@@ -3,11 +3,11 @@
 pub mod outside;
 pub mod targets;
 
-use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Outcome};
+use model::evidence::{Attempt, Canary, CanaryMode as Mode, CanaryStatus, Outcome};
 use nix::errno::Errno;
 use nix::unistd::Pid;
 use probes::canary::{
-    ABSTRACT_INSIDE, CanaryTargets, HOME, Member, Mode, Observation, ProbeEnv, STUB, members,
+    ABSTRACT_INSIDE, CanaryTargets, HOME, Member, Observation, ProbeEnv, STUB, members,
 };
 
 pub use probes::probe::Kind;
@@ -97,10 +97,7 @@ impl Context<'_> {
         };
         Canary {
             name: name.to_owned(),
-            mode: match mode {
-                Mode::Answered => CanaryMode::Answered,
-                Mode::Continued => CanaryMode::Continued,
-            },
+            mode,
             expected: text(wanted),
             observed,
             status,

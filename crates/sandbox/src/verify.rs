@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use model::case::Tier;
-use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
+use model::evidence::{Attempt, Canary, CanaryStatus, Layer, LayerNeed, LayerStatus};
 use model::layout::{HOME, HOST_NAME, INSIDE_ID, TMP, WORK};
 
 use self::mounts::{Mount, parse_mounts};
@@ -42,10 +42,7 @@ impl Isolation {
         let all: Vec<String> = absent
             .map(|layer| format!("{}: {}", layer.name, layer.detail))
             .chain(through.map(|canary| {
-                let mode = match canary.mode {
-                    CanaryMode::Answered => "answered",
-                    CanaryMode::Continued => "continued",
-                };
+                let mode = canary.mode.word();
                 format!(
                     "probe {} ({mode}): expected {}, found {}",
                     canary.name, canary.expected, canary.observed

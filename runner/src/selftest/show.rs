@@ -49,8 +49,7 @@ pub(super) struct Answer {
     /// The tested program.
     runner: Runner,
     /// Isolation of the network.
-    #[schemars(with = "Tier")]
-    tier: &'static str,
+    tier: Tier,
     /// Reason why a stronger isolation was not used; null if it is the strongest, or was requested.
     because: Option<String>,
     /// Status of the worst class.
@@ -94,7 +93,7 @@ impl Answer {
             runner: Runner {
                 version: env!("CARGO_PKG_VERSION"),
             },
-            tier: tier.word(),
+            tier,
             because,
             status: worst.unwrap_or(Status::Inconclusive),
             counts: Counts {
@@ -146,7 +145,7 @@ impl Answer {
             text,
             "\n{} {blocked} blocked, {through} through, {inconclusive} inconclusive; isolation {}",
             self.status.painted(colour),
-            self.tier
+            self.tier.word()
         );
         text
     }

@@ -14,11 +14,11 @@ use sys::attempt::{
     RawCall, call,
 };
 
-use super::processes::{ABSENT, HIDDEN, at_init, open_below};
+use super::processes::{ABSENT, HIDDEN, init_file, open_below};
 use crate::own_program::{HOSTILE_ARGUMENT, NOTHING_TO_DO, own_file};
 use crate::probe::{
     Aim::{self, Word},
-    Class, Layer, LedgerEntry, OWN_ROOT, Probe, Refusal, by,
+    Class, Layer, LedgerEntry, OWN_ROOT, Probe, Refusal, by, class,
 };
 use crate::reply::errno;
 
@@ -53,14 +53,6 @@ const fn own_proc(name: &'static str, aims: &'static [Aim]) -> Probe {
         .without_proc(ABSENT)
 }
 
-const fn link(name: &'static str, aims: &'static [Aim; 2], twin: &'static [Aim; 2]) -> Probe {
-    Probe::new(name, open_below)
-        .at(aims)
-        .twin_at(twin)
-        .blocked(HIDDEN, LedgerEntry::None)
-        .without_proc(ABSENT)
-}
-
 /// Copy in a writable directory of the new root.
 const fn copy_in(name: &'static str, aims: &'static [Aim]) -> Probe {
     Probe::new(name, execute_copy)
@@ -72,91 +64,59 @@ const fn copy_in(name: &'static str, aims: &'static [Aim]) -> Probe {
 
 #[rustfmt::skip]
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        id: "files/read",
-        about: "files that no rule allows to read",
-        probes: &[
-            outside("file", read, &[Aim::ReadableFile]),
-            outside("by-link", read_by_link, &[Aim::ReadableFile]),
-            outside("directory", open_below, &[Aim::Directory]),
-            // A file of the new root, with a mode that allows all users to read.
-            Probe::new("unruled", read).at(&[Word("/.canary")]).twin_at(&[Aim::ReadableFile])
-                .blocked(UNRULED, LedgerEntry::None)
-                .inherited(&[], LedgerEntry::None),
-        ],
-    },
-    Class {
-        id: "files/write",
-        about: "files outside the home, such as reports and policies",
-        probes: &[
-            outside("file", write, &[Aim::WritableFile]),
-            outside("new", create, &[Aim::Directory]),
-            new_file("root", &[Word("/")]).inherited(UNRULED, LedgerEntry::None).canary("write-root", OWN_ROOT),
-            new_file("etc", &[Word("/etc")]).inherited(UNRULED, LedgerEntry::None),
-            new_file("homes", &[Word("/home")]).inherited(UNRULED, LedgerEntry::None),
-            new_file("devices", &[Word("/dev")]).inherited(UNRULED, LedgerEntry::None),
-            new_file("program", &[Word("/client")]).inherited(&[], LedgerEntry::None),
-        ],
-    },
-    Class {
-        id: "files/own-program",
-        about: "overwriting the running program",
-        probes: &[
-            Probe::new("write", open_to_write).at(&[Word(OWN_PROGRAM)]).twin_at(&[Aim::ProgramFile])
-                .blocked(&[by(Layer::Running, Errno::ETXTBSY), by(Layer::OwnRoot, Errno::EROFS), by(Layer::FileMode, Errno::EACCES)], LedgerEntry::None)
-                .inherited(&[by(Layer::Running, Errno::ETXTBSY), by(Layer::FileMode, Errno::EACCES)], LedgerEntry::None),
-            Probe::new("mode", change_mode).at(&[Word(OWN_PROGRAM)]).twin_at(&[Aim::ProgramFile])
-                .blocked(READ_ONLY, LedgerEntry::None)
-                .inherited(&[by(Layer::Supervisor, Errno::EPERM)], LedgerEntry::None),
-        ],
-    },
-    Class {
-        id: "files/own-proc",
-        about: "the client's own files in /proc, which change its process",
-        probes: &[
-            own_proc("name", &[Word("/proc/self/comm")]),
-            own_proc("memory", &[Word("/proc/self/mem")]),
-            own_proc("score", &[Word("/proc/self/oom_score_adj")]),
-            own_proc("dump-filter", &[Word("/proc/self/coredump_filter")]),
-            own_proc("timers", &[Word("/proc/self/timerslack_ns")]),
-        ],
-    },
-    Class {
-        id: "files/magic-links",
-        about: "another process's root, directory and files by /proc",
-        probes: &[
-            at_init!(link "root" "root/"),
-            at_init!(link "cwd" "cwd/"),
-            at_init!(link "program" "exe"),
-            // The mode allows the owner to open these directories, and inherited init has the client's user.
-            at_init!(link "descriptors" "fd/").inherited(&[], LedgerEntry::None),
-            at_init!(link "mapped" "map_files/").inherited(&[], LedgerEntry::None),
-            at_init!(link "network" "ns/net"),
-            at_init!(link "mounts" "ns/mnt"),
-            at_init!(link "user" "ns/user"),
-        ],
-    },
-    Class {
-        id: "files/execute",
-        about: "programs that the client has written",
-        probes: &[
-            Probe::new("copy", execute_copy)
-                .blocked(NOT_EXECUTABLE, LedgerEntry::None)
-                .inherited(UNRULED, LedgerEntry::None),
-            copy_in("tmp", &[Word("/tmp")]),
-            copy_in("shared-memory", &[Word("/dev/shm")]),
-        ],
-    },
-    Class {
-        id: "files/devices",
-        about: "devices and whiteouts made by the client",
-        probes: &[Probe::new("whiteout", make_whiteout).blocked(UNRULED, LedgerEntry::None)],
-    },
-    Class {
-        id: "files/attributes",
-        about: "attributes, which a search of the files does not read",
-        probes: &[Probe::new("user", set_attribute).blocked(&[by(Layer::Filter, Errno::EOPNOTSUPP)], LedgerEntry::None)],
-    },
+    class("files/read", "files that no rule allows to read", &[
+        outside("file", read, &[Aim::ReadableFile]),
+        outside("by-link", read_by_link, &[Aim::ReadableFile]),
+        outside("directory", open_below, &[Aim::Directory]),
+        // A file of the new root, with a mode that allows all users to read.
+        Probe::new("unruled", read).at(&[Word("/.canary")]).twin_at(&[Aim::ReadableFile])
+            .blocked(UNRULED, LedgerEntry::None)
+            .inherited(&[], LedgerEntry::None),
+    ]),
+    class("files/write", "files outside the home, such as reports and policies", &[
+        outside("file", write, &[Aim::WritableFile]),
+        outside("new", create, &[Aim::Directory]),
+        new_file("root", &[Word("/")]).inherited(UNRULED, LedgerEntry::None).canary("write-root", OWN_ROOT),
+        new_file("etc", &[Word("/etc")]).inherited(UNRULED, LedgerEntry::None),
+        new_file("homes", &[Word("/home")]).inherited(UNRULED, LedgerEntry::None),
+        new_file("devices", &[Word("/dev")]).inherited(UNRULED, LedgerEntry::None),
+        new_file("program", &[Word("/client")]).inherited(&[], LedgerEntry::None),
+    ]),
+    class("files/own-program", "overwriting the running program", &[
+        Probe::new("write", open_to_write).at(&[Word(OWN_PROGRAM)]).twin_at(&[Aim::ProgramFile])
+            .blocked(&[by(Layer::Running, Errno::ETXTBSY), by(Layer::OwnRoot, Errno::EROFS), by(Layer::FileMode, Errno::EACCES)], LedgerEntry::None)
+            .inherited(&[by(Layer::Running, Errno::ETXTBSY), by(Layer::FileMode, Errno::EACCES)], LedgerEntry::None),
+        Probe::new("mode", change_mode).at(&[Word(OWN_PROGRAM)]).twin_at(&[Aim::ProgramFile])
+            .blocked(READ_ONLY, LedgerEntry::None)
+            .inherited(&[by(Layer::Supervisor, Errno::EPERM)], LedgerEntry::None),
+    ]),
+    class("files/own-proc", "the client's own files in /proc, which change its process", &[
+        own_proc("name", &[Word("/proc/self/comm")]),
+        own_proc("memory", &[Word("/proc/self/mem")]),
+        own_proc("score", &[Word("/proc/self/oom_score_adj")]),
+        own_proc("dump-filter", &[Word("/proc/self/coredump_filter")]),
+        own_proc("timers", &[Word("/proc/self/timerslack_ns")]),
+    ]),
+    class("files/magic-links", "another process's root, directory and files by /proc", &[
+        init_file!("root" open_below "root/"),
+        init_file!("cwd" open_below "cwd/"),
+        init_file!("program" open_below "exe"),
+        // The mode allows the owner to open these directories, and inherited init has the client's user.
+        init_file!("descriptors" open_below "fd/").inherited(&[], LedgerEntry::None),
+        init_file!("mapped" open_below "map_files/").inherited(&[], LedgerEntry::None),
+        init_file!("network" open_below "ns/net"),
+        init_file!("mounts" open_below "ns/mnt"),
+        init_file!("user" open_below "ns/user"),
+    ]),
+    class("files/execute", "programs that the client has written", &[
+        Probe::new("copy", execute_copy)
+            .blocked(NOT_EXECUTABLE, LedgerEntry::None)
+            .inherited(UNRULED, LedgerEntry::None),
+        copy_in("tmp", &[Word("/tmp")]),
+        copy_in("shared-memory", &[Word("/dev/shm")]),
+    ]),
+    class("files/devices", "devices and whiteouts made by the client", &[Probe::new("whiteout", make_whiteout).blocked(UNRULED, LedgerEntry::None)]),
+    class("files/attributes", "attributes, which a search of the files does not read", &[Probe::new("user", set_attribute).blocked(&[by(Layer::Filter, Errno::EOPNOTSUPP)], LedgerEntry::None)]),
 ];
 
 /// Target that stands for the file of this program.

@@ -11,7 +11,7 @@ use sys::attempt::{
     Input, RawCall, controlling_terminal, push_input,
 };
 
-use crate::probe::{ANY, Aim::Word, Class, Layer, LedgerEntry, Probe, Refusal, by, word};
+use crate::probe::{ANY, Aim::Word, Class, Layer, LedgerEntry, Probe, Refusal, by, class, word};
 use crate::reply::errno;
 
 const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
@@ -44,69 +44,37 @@ const fn terminal_input(
 
 #[rustfmt::skip]
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        id: "kernel/terminal-input",
-        about: "typing into a terminal (TIOCSTI)",
-        probes: &[
-            terminal_input("plain", type_in, &[Word("0")]),
-            terminal_input("high-bit", type_in, &[Word("1")]),
-            terminal_input("high-half", type_in, &[Word("4294967295")]),
-            // ENOTTY from a file that is no terminal proves that the request arrived.
-            terminal_input("standard-input", type_into_input, &[]).twin_arrives(&[Errno::ENOTTY]).canary("terminal-input", ANY),
-        ],
-    },
-    Class {
-        id: "kernel/terminal-paste",
-        about: "pasting into a console (TIOCLINUX)",
-        // ENOTTY from a terminal that is no console proves that the request arrived.
-        probes: &[
-            terminal_input("plain", paste_in, &[Word("0")]).twin_arrives(&[Errno::ENOTTY]),
-            terminal_input("high-bit", paste_in, &[Word("1")]).twin_arrives(&[Errno::ENOTTY]),
-        ],
-    },
-    Class {
-        id: "kernel/keyrings",
-        about: "keys, which belong to no namespace",
-        probes: &[
-            call("add", RawCall::ADD_KEY, &[Text(c"user"), Text(c"runner-selftest"), Text(c"x"), Number(1), PROCESS_KEYRING]),
-            // KEYCTL_GET_KEYRING_ID, which does not create the keyring.
-            call("session", RawCall::KEYCTL, &[NULL, SESSION_KEYRING, NULL]).twin_arrives(&[Errno::ENOKEY]),
-            // ENOKEY proves that all keyrings were searched.
-            call("request", RawCall::REQUEST_KEY, &[Text(c"user"), Text(c"runner-selftest-that-nobody-has"), NULL, NULL]).twin_arrives(&[Errno::ENOKEY]),
-        ],
-    },
-    Class {
-        id: "kernel/bpf",
-        about: "programs inside the kernel",
-        probes: &[call("map", RawCall::BPF, &[NULL, BPF_ARRAY, Number(64)])],
-    },
-    Class {
-        id: "kernel/perf",
-        about: "performance counters",
-        probes: &[call("counter", RawCall::PERF_EVENT_OPEN, &[TASK_CLOCK, NULL, Number(-1), Number(-1), NULL])],
-    },
-    Class {
-        id: "kernel/userfaultfd",
-        about: "page faults handled in user space",
-        // UFFD_USER_MODE_ONLY.
-        probes: &[call("descriptor", RawCall::USERFAULTFD, &[Number(1)])],
-    },
-    Class {
-        id: "kernel/fanotify",
-        about: "events of files",
-        // FAN_REPORT_FID, which every user may set.
-        probes: &[call("group", RawCall::FANOTIFY_INIT, &[Number(0x200), NULL])],
-    },
-    Class {
-        id: "kernel/handles",
-        about: "files by handle, which bypass paths and mounts",
-        probes: &[
-            // The handle has no room, so EOVERFLOW proves that the file was found.
-            call("name", RawCall::NAME_TO_HANDLE_AT, &[HERE, Text(c"."), Buffer, Buffer, NULL]).twin_arrives(&[Errno::EOVERFLOW]),
-            // ESTALE proves that the file was searched.
-            call("open", RawCall::OPEN_BY_HANDLE_AT, &[HERE, NO_FILE, NULL]).twin_arrives(&[Errno::ESTALE]),
-        ],
-    },
+    class("kernel/terminal-input", "typing into a terminal (TIOCSTI)", &[
+        terminal_input("plain", type_in, &[Word("0")]),
+        terminal_input("high-bit", type_in, &[Word("1")]),
+        terminal_input("high-half", type_in, &[Word("4294967295")]),
+        // ENOTTY from a file that is no terminal proves that the request arrived.
+        terminal_input("standard-input", type_into_input, &[]).twin_arrives(&[Errno::ENOTTY]).canary("terminal-input", ANY),
+    ]),
+    // ENOTTY from a terminal that is no console proves that the request arrived.
+    class("kernel/terminal-paste", "pasting into a console (TIOCLINUX)", &[
+        terminal_input("plain", paste_in, &[Word("0")]).twin_arrives(&[Errno::ENOTTY]),
+        terminal_input("high-bit", paste_in, &[Word("1")]).twin_arrives(&[Errno::ENOTTY]),
+    ]),
+    class("kernel/keyrings", "keys, which belong to no namespace", &[
+        call("add", RawCall::ADD_KEY, &[Text(c"user"), Text(c"runner-selftest"), Text(c"x"), Number(1), PROCESS_KEYRING]),
+        // KEYCTL_GET_KEYRING_ID, which does not create the keyring.
+        call("session", RawCall::KEYCTL, &[NULL, SESSION_KEYRING, NULL]).twin_arrives(&[Errno::ENOKEY]),
+        // ENOKEY proves that all keyrings were searched.
+        call("request", RawCall::REQUEST_KEY, &[Text(c"user"), Text(c"runner-selftest-that-nobody-has"), NULL, NULL]).twin_arrives(&[Errno::ENOKEY]),
+    ]),
+    class("kernel/bpf", "programs inside the kernel", &[call("map", RawCall::BPF, &[NULL, BPF_ARRAY, Number(64)])]),
+    class("kernel/perf", "performance counters", &[call("counter", RawCall::PERF_EVENT_OPEN, &[TASK_CLOCK, NULL, Number(-1), Number(-1), NULL])]),
+    // UFFD_USER_MODE_ONLY.
+    class("kernel/userfaultfd", "page faults handled in user space", &[call("descriptor", RawCall::USERFAULTFD, &[Number(1)])]),
+    // FAN_REPORT_FID, which every user may set.
+    class("kernel/fanotify", "events of files", &[call("group", RawCall::FANOTIFY_INIT, &[Number(0x200), NULL])]),
+    class("kernel/handles", "files by handle, which bypass paths and mounts", &[
+        // The handle has no room, so EOVERFLOW proves that the file was found.
+        call("name", RawCall::NAME_TO_HANDLE_AT, &[HERE, Text(c"."), Buffer, Buffer, NULL]).twin_arrives(&[Errno::EOVERFLOW]),
+        // ESTALE proves that the file was searched.
+        call("open", RawCall::OPEN_BY_HANDLE_AT, &[HERE, NO_FILE, NULL]).twin_arrives(&[Errno::ESTALE]),
+    ]),
 ];
 
 /// Types into standard input, which is no terminal.

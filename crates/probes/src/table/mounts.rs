@@ -14,7 +14,7 @@ use sys::attempt::{
 use sys::mount::{attach, open_tree};
 
 use crate::probe::{
-    ANY, Aim::Word, Class, Layer, LedgerEntry, NOTHING, Probe, Refusal, TwinEnv, by, word,
+    ANY, Aim::Word, Class, Layer, LedgerEntry, NOTHING, Probe, Refusal, TwinEnv, by, class, word,
 };
 use crate::reply::errno;
 
@@ -35,33 +35,25 @@ const fn on_tmp(probe: Probe) -> Probe {
 
 #[rustfmt::skip]
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        id: "mounts/calls",
-        about: "mounting, unmounting and changing the root",
-        probes: &[
-            raw("mount", RawCall::MOUNT, &[Text(c"tmpfs"), Target(0), Text(c"tmpfs"), NULL, NULL]).canary("mount", ANY),
-            raw("bind", RawCall::MOUNT, &[Text(c"/"), Target(0), NULL, Number((libc::MS_BIND | libc::MS_REC) as i64), NULL]),
-            // OPEN_TREE_CLONE. Mounts below may not be uncovered, so the copy includes them.
-            raw("open-tree", RawCall::OPEN_TREE, &[HERE, Text(c"/"), Number(1 | libc::AT_RECURSIVE as i64)]),
-            on_tmp(Probe::new("move", move_tree)),
-            raw("fsopen", RawCall::FSOPEN, &[Text(c"tmpfs"), NULL]),
-            raw("fspick", RawCall::FSPICK, &[HERE, Text(c"/"), NULL]),
-            // struct mount_attr with MOUNT_ATTR_NOSUID, which may be set on every mount.
-            raw("attributes", RawCall::MOUNT_SETATTR, &[HERE, Text(c"/"), NULL, Words(&[0x2, 0, 0, 0]), Number(32)]),
-            on_tmp(Probe::new("unmount", unmount)),
-            raw("chroot", RawCall::CHROOT, &[Target(0)]),
-            on_tmp(Probe::new("pivot-root", pivot)),
-        ],
-    },
-    Class {
-        id: "mounts/propagation",
-        about: "mounts that propagate to the outside",
-        // The list of mounts is a file of /proc. Not made in the container's mounts: the sandbox has no mounts of its
-        // own there.
-        probes: &[Probe::new("shared", shared).twin_in(TwinEnv::OwnNamespaces)
-            .blocked(&[by(Layer::PrivateMounts, NOTHING)], LedgerEntry::None)
-            .inherited(&[], LedgerEntry::None)],
-    },
+    class("mounts/calls", "mounting, unmounting and changing the root", &[
+        raw("mount", RawCall::MOUNT, &[Text(c"tmpfs"), Target(0), Text(c"tmpfs"), NULL, NULL]).canary("mount", ANY),
+        raw("bind", RawCall::MOUNT, &[Text(c"/"), Target(0), NULL, Number((libc::MS_BIND | libc::MS_REC) as i64), NULL]),
+        // OPEN_TREE_CLONE. Mounts below may not be uncovered, so the copy includes them.
+        raw("open-tree", RawCall::OPEN_TREE, &[HERE, Text(c"/"), Number(1 | libc::AT_RECURSIVE as i64)]),
+        on_tmp(Probe::new("move", move_tree)),
+        raw("fsopen", RawCall::FSOPEN, &[Text(c"tmpfs"), NULL]),
+        raw("fspick", RawCall::FSPICK, &[HERE, Text(c"/"), NULL]),
+        // struct mount_attr with MOUNT_ATTR_NOSUID, which may be set on every mount.
+        raw("attributes", RawCall::MOUNT_SETATTR, &[HERE, Text(c"/"), NULL, Words(&[0x2, 0, 0, 0]), Number(32)]),
+        on_tmp(Probe::new("unmount", unmount)),
+        raw("chroot", RawCall::CHROOT, &[Target(0)]),
+        on_tmp(Probe::new("pivot-root", pivot)),
+    ]),
+    // The list of mounts is a file of /proc. Not made in the container's mounts: the sandbox has no mounts of its
+    // own there.
+    class("mounts/propagation", "mounts that propagate to the outside", &[Probe::new("shared", shared).twin_in(TwinEnv::OwnNamespaces)
+        .blocked(&[by(Layer::PrivateMounts, NOTHING)], LedgerEntry::None)
+        .inherited(&[], LedgerEntry::None)]),
 ];
 
 /// Mounts a tmpfs on the first target.

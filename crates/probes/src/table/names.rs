@@ -11,7 +11,7 @@ use super::network::{connect_to, send};
 use super::sockets::{NO_PATH, NO_UNIX, connect_unix};
 use crate::probe::{
     Aim::{self, Word},
-    Class, Layer, LedgerEntry, Probe, TwinEnv, by,
+    Class, Layer, LedgerEntry, Probe, TwinEnv, by, class,
 };
 use crate::twin_env::DAEMONS;
 
@@ -28,37 +28,25 @@ const fn daemon(name: &'static str, aims: &'static [Aim]) -> Probe {
 
 #[rustfmt::skip]
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        id: "names/daemons",
-        about: "daemons that resolve names or take requests of all users",
-        probes: &[
-            daemon("nscd", &[Word(DAEMONS[0])]),
-            daemon("resolved", &[Word(DAEMONS[1])]),
-            daemon("userdb", &[Word(DAEMONS[2])]),
-            daemon("dbus", &[Word(DAEMONS[3])]),
-            daemon("docker", &[Word(DAEMONS[4])]),
-            daemon("session", &[Word(DAEMONS[5])]),
-        ],
-    },
-    Class {
-        id: "names/servers",
-        about: "name servers of other machines",
-        probes: &[
-            Probe::new("udp", query).at(&[Word("192.0.2.1:53")]).twin_in(TwinEnv::FakeInternet)
-                .blocked(&[by(Layer::Supervisor, Errno::ENETUNREACH)], LedgerEntry::To("sendto"))
-                .inherited(&[by(Layer::Supervisor, Errno::EACCES)], LedgerEntry::Socket("inet", "dgram")),
-            Probe::new("tcp", connect_to).at(&[Word("192.0.2.1:53")]).twin_in(TwinEnv::FakeInternet)
-                .blocked(&[by(Layer::Supervisor, Errno::ENETUNREACH)], LedgerEntry::To("connect")),
-        ],
-    },
-    Class {
-        id: "names/resolver",
-        about: "the port of the resolver, which answers other programs",
-        probes: &[
-            Probe::new("tcp", serve).twin_in(TwinEnv::OwnNamespaces)
-                .blocked(&[by(Layer::Capabilities, Errno::EACCES)], LedgerEntry::None),
-        ],
-    },
+    class("names/daemons", "daemons that resolve names or take requests of all users", &[
+        daemon("nscd", &[Word(DAEMONS[0])]),
+        daemon("resolved", &[Word(DAEMONS[1])]),
+        daemon("userdb", &[Word(DAEMONS[2])]),
+        daemon("dbus", &[Word(DAEMONS[3])]),
+        daemon("docker", &[Word(DAEMONS[4])]),
+        daemon("session", &[Word(DAEMONS[5])]),
+    ]),
+    class("names/servers", "name servers of other machines", &[
+        Probe::new("udp", query).at(&[Word("192.0.2.1:53")]).twin_in(TwinEnv::FakeInternet)
+            .blocked(&[by(Layer::Supervisor, Errno::ENETUNREACH)], LedgerEntry::To("sendto"))
+            .inherited(&[by(Layer::Supervisor, Errno::EACCES)], LedgerEntry::Socket("inet", "dgram")),
+        Probe::new("tcp", connect_to).at(&[Word("192.0.2.1:53")]).twin_in(TwinEnv::FakeInternet)
+            .blocked(&[by(Layer::Supervisor, Errno::ENETUNREACH)], LedgerEntry::To("connect")),
+    ]),
+    class("names/resolver", "the port of the resolver, which answers other programs", &[
+        Probe::new("tcp", serve).twin_in(TwinEnv::OwnNamespaces)
+            .blocked(&[by(Layer::Capabilities, Errno::EACCES)], LedgerEntry::None),
+    ]),
 ];
 
 fn query(aims: &[OsString]) -> Result<String, Errno> {

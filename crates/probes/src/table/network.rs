@@ -20,7 +20,7 @@ use sys::test_network;
 
 use crate::probe::{
     Aim::{self, Word},
-    Call, Class, Layer, LedgerEntry, Probe, Refusal, SHARED, TwinEnv, by, word,
+    Call, Class, Layer, LedgerEntry, Probe, Refusal, SHARED, TwinEnv, by, class, word,
 };
 use crate::reply::errno;
 use crate::twin_env::NOWHERE_4;
@@ -49,103 +49,67 @@ const ANY_IPV6: Call = Call::Function(|_| datagram(AddressFamily::Inet6).map(|_|
 
 #[rustfmt::skip]
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        id: "network/tcp",
-        about: "connecting to other machines",
-        probes: &[
-            tcp("ipv4", &[Word("192.0.2.1:443")]).canary_in_both_modes("tcp4"),
-            tcp("ipv6", &[Word("[2001:db8::1]:443")]).canary_in_both_modes("tcp6").outside_by(ANY_IPV6),
-            tcp("mapped", &[Word("[::ffff:192.0.2.1]:443")]),
-            // MSG_FASTOPEN opens a connection that Landlock does not check.
-            Probe::new("fast-open", open_fast).at(&[Word("192.0.2.1:443")]).twin_in(TwinEnv::FakeInternet)
-                .blocked(NO_ROUTE, LedgerEntry::To("sendto"))
-                .inherited(NO_FLAG, LedgerEntry::To("sendto"))
-                .canary("fast-open", SHARED),
-        ],
-    },
-    Class {
-        id: "network/udp",
-        about: "datagrams to other machines",
-        probes: &[
-            udp("ipv4", &[Word("192.0.2.1:443")], "inet").canary_in_both_modes("udp4"),
-            udp("ipv6", &[Word("[2001:db8::1]:443")], "inet6").canary_in_both_modes("udp6").outside_by(ANY_IPV6),
-            udp("mapped", &[Word("[::ffff:192.0.2.1]:443")], "inet6"),
-            udp("metadata", &[Word("169.254.169.254:80")], "inet"),
-        ],
-    },
-    Class {
-        id: "network/everybody",
-        about: "broadcast and multicast",
-        probes: &[
-            udp("broadcast", &[Word("255.255.255.255:443")], "inet").canary_in_both_modes("broadcast"),
-            udp("multicast", &[Word("224.0.0.251:5353")], "inet").canary_in_both_modes("multicast"),
-            udp("multicast-ipv6", &[Word("[ff02::fb]:5353")], "inet6"),
-        ],
-    },
-    Class {
-        id: "network/neighbours",
-        about: "other programs on this machine's loopback",
-        probes: &[
-            Probe::new("tcp", connect_to).at(&[Aim::TcpListener])
-                .blocked(NOBODY, LedgerEntry::To("connect"))
-                .inherited(NO_SOCKET, LedgerEntry::To("connect")),
-            Probe::new("udp", ask).at(&[Aim::UdpListener])
-                .blocked(NOBODY, LedgerEntry::To("connect"))
-                .inherited(NO_SOCKET, LedgerEntry::Socket("inet", "dgram")),
-        ],
-    },
-    Class {
-        id: "network/changing-address",
-        about: "an address that another thread changes after the supervisor has read it",
-        probes: &[
-            Probe::new("tcp", race).at(&[Word("192.0.2.1:443")]).twin_in(TwinEnv::FakeInternet)
-                .blocked(&[by(Layer::NetworkNamespace, Errno::ENETUNREACH)], LedgerEntry::To("connect"))
-                .inherited(NO_ROUTE, LedgerEntry::To("connect")),
-        ],
-    },
-    Class {
-        id: "network/links",
-        about: "changing the addresses of a link",
-        probes: &[
-            Probe::new("address", change_link).twin_in(TwinEnv::OwnNamespaces)
-                .blocked(&[by(Layer::Capabilities, Errno::EPERM)], LedgerEntry::None)
-                .inherited(NO_SOCKET, LedgerEntry::Socket("inet", "dgram")),
-        ],
-    },
-    Class {
-        id: "network/listeners",
-        about: "serving other programs of this machine",
-        probes: &[
-            Probe::new("tcp", listen_anywhere)
-                .inherited(NO_SOCKET, LedgerEntry::Call("listen"))
-                .canary("listener", SHARED).same_outside(),
-        ],
-    },
+    class("network/tcp", "connecting to other machines", &[
+        tcp("ipv4", &[Word("192.0.2.1:443")]).canary_in_both_modes("tcp4"),
+        tcp("ipv6", &[Word("[2001:db8::1]:443")]).canary_in_both_modes("tcp6").outside_by(ANY_IPV6),
+        tcp("mapped", &[Word("[::ffff:192.0.2.1]:443")]),
+        // MSG_FASTOPEN opens a connection that Landlock does not check.
+        Probe::new("fast-open", open_fast).at(&[Word("192.0.2.1:443")]).twin_in(TwinEnv::FakeInternet)
+            .blocked(NO_ROUTE, LedgerEntry::To("sendto"))
+            .inherited(NO_FLAG, LedgerEntry::To("sendto"))
+            .canary("fast-open", SHARED),
+    ]),
+    class("network/udp", "datagrams to other machines", &[
+        udp("ipv4", &[Word("192.0.2.1:443")], "inet").canary_in_both_modes("udp4"),
+        udp("ipv6", &[Word("[2001:db8::1]:443")], "inet6").canary_in_both_modes("udp6").outside_by(ANY_IPV6),
+        udp("mapped", &[Word("[::ffff:192.0.2.1]:443")], "inet6"),
+        udp("metadata", &[Word("169.254.169.254:80")], "inet"),
+    ]),
+    class("network/everybody", "broadcast and multicast", &[
+        udp("broadcast", &[Word("255.255.255.255:443")], "inet").canary_in_both_modes("broadcast"),
+        udp("multicast", &[Word("224.0.0.251:5353")], "inet").canary_in_both_modes("multicast"),
+        udp("multicast-ipv6", &[Word("[ff02::fb]:5353")], "inet6"),
+    ]),
+    class("network/neighbours", "other programs on this machine's loopback", &[
+        Probe::new("tcp", connect_to).at(&[Aim::TcpListener])
+            .blocked(NOBODY, LedgerEntry::To("connect"))
+            .inherited(NO_SOCKET, LedgerEntry::To("connect")),
+        Probe::new("udp", ask).at(&[Aim::UdpListener])
+            .blocked(NOBODY, LedgerEntry::To("connect"))
+            .inherited(NO_SOCKET, LedgerEntry::Socket("inet", "dgram")),
+    ]),
+    class("network/changing-address", "an address that another thread changes after the supervisor has read it", &[
+        Probe::new("tcp", race).at(&[Word("192.0.2.1:443")]).twin_in(TwinEnv::FakeInternet)
+            .blocked(&[by(Layer::NetworkNamespace, Errno::ENETUNREACH)], LedgerEntry::To("connect"))
+            .inherited(NO_ROUTE, LedgerEntry::To("connect")),
+    ]),
+    class("network/links", "changing the addresses of a link", &[
+        Probe::new("address", change_link).twin_in(TwinEnv::OwnNamespaces)
+            .blocked(&[by(Layer::Capabilities, Errno::EPERM)], LedgerEntry::None)
+            .inherited(NO_SOCKET, LedgerEntry::Socket("inet", "dgram")),
+    ]),
+    class("network/listeners", "serving other programs of this machine", &[
+        Probe::new("tcp", listen_anywhere)
+            .inherited(NO_SOCKET, LedgerEntry::Call("listen"))
+            .canary("listener", SHARED).same_outside(),
+    ]),
 ];
 
 /// Classes of the group `sockets`.
 #[rustfmt::skip]
 pub(super) const SOCKETS: &[Class] = &[
-    Class {
-        id: "sockets/forced-link",
-        about: "datagrams to other machines, forced onto loopback",
-        probes: &[
-            // IP_PKTINFO makes the kernel treat every address as local to that link.
-            Probe::new("through-lo", send_through_lo).at(&[Word("192.0.2.1:443")]).twin_in(TwinEnv::OwnNamespaces)
-                .blocked(NO_ROUTE, LedgerEntry::To("sendmsg"))
-                .inherited(NO_SOCKET, LedgerEntry::Socket("inet", "dgram")),
-            Probe::new("bound-to-lo", send_bound_to_lo).at(&[Word("192.0.2.1:443")]).twin_in(TwinEnv::OwnNamespaces)
-                .blocked(&[by(Layer::Supervisor, Errno::ENOPROTOOPT)], LedgerEntry::Call("setsockopt"))
-                .inherited(NO_SOCKET, LedgerEntry::Socket("inet", "dgram")),
-        ],
-    },
-    Class {
-        id: "sockets/urgent-bytes",
-        about: "bytes whose position carries information (MSG_OOB)",
-        probes: &[
-            Probe::new("unix", send_urgent).at(&[Word("MSG_OOB")]).blocked(NO_FLAG, LedgerEntry::To("sendto")),
-        ],
-    },
+    class("sockets/forced-link", "datagrams to other machines, forced onto loopback", &[
+        // IP_PKTINFO makes the kernel treat every address as local to that link.
+        Probe::new("through-lo", send_through_lo).at(&[Word("192.0.2.1:443")]).twin_in(TwinEnv::OwnNamespaces)
+            .blocked(NO_ROUTE, LedgerEntry::To("sendmsg"))
+            .inherited(NO_SOCKET, LedgerEntry::Socket("inet", "dgram")),
+        Probe::new("bound-to-lo", send_bound_to_lo).at(&[Word("192.0.2.1:443")]).twin_in(TwinEnv::OwnNamespaces)
+            .blocked(&[by(Layer::Supervisor, Errno::ENOPROTOOPT)], LedgerEntry::Call("setsockopt"))
+            .inherited(NO_SOCKET, LedgerEntry::Socket("inet", "dgram")),
+    ]),
+    class("sockets/urgent-bytes", "bytes whose position carries information (MSG_OOB)", &[
+        Probe::new("unix", send_urgent).at(&[Word("MSG_OOB")]).blocked(NO_FLAG, LedgerEntry::To("sendto")),
+    ]),
 ];
 
 /// First target as an address.

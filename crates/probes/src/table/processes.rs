@@ -30,7 +30,7 @@ use crate::own_program::{CRASH, HOSTILE_ARGUMENT, own_file};
 use crate::probe::{
     ANY,
     Aim::{self, Word},
-    Class, Layer, LedgerEntry, NOTHING, Probe, Refusal, SHARED, TwinEnv, by, word,
+    Class, Layer, LedgerEntry, NOTHING, Probe, Refusal, SHARED, TwinEnv, by, class, word,
 };
 use crate::reply::errno;
 
@@ -50,45 +50,30 @@ pub(super) const ABSENT: &[Refusal] = &[by(Layer::OwnRoot, Errno::ENOENT)];
 const UNCAPPED: &[Refusal] = &[by(Layer::Capabilities, NOTHING)];
 
 /// Probe at the victim.
-const fn victim(name: &'static str, make: fn(&[OsString]) -> Result<String, Errno>) -> Probe {
-    Probe::new(name, make)
+const fn at_victim(probe: Probe) -> Probe {
+    probe
         .at(&[Aim::Victim])
         .blocked(FILTERED, LedgerEntry::None)
 }
 
-/// Probe at init of the sandbox, with a twin at the victim.
-const fn init(name: &'static str, make: fn(&[OsString]) -> Result<String, Errno>) -> Probe {
-    Probe::new(name, make)
-        .at(&[Aim::Init])
-        .twin_at(&[Aim::Victim])
-        .blocked(FILTERED, LedgerEntry::None)
-        .inherited(&[], LedgerEntry::None)
-}
-
-const fn init_raw(name: &'static str, call: RawCall, arguments: &'static [Argument]) -> Probe {
-    Probe::raw(name, call, arguments)
-        .at(&[Aim::Init])
-        .twin_at(&[Aim::Victim])
-        .blocked(FILTERED, LedgerEntry::None)
+/// Probe at init of the sandbox, with a twin at the victim. The filter knows its pid only in a pid namespace.
+const fn at_init(probe: Probe) -> Probe {
+    at_victim(probe)
+        .aim_inside(&[Aim::Init])
         .inherited(&[], LedgerEntry::None)
 }
 
 /// Probe at a file of init in /proc, with a twin at a file of the victim.
-const fn init_file(name: &'static str, aims: &'static [Aim; 2], twin: &'static [Aim; 2]) -> Probe {
-    in_proc(Probe::new(name, open_below), aims, twin)
+macro_rules! init_file {
+    ($name:literal $make:ident $file:literal) => {
+        Probe::new($name, $make)
+            .at(&[Aim::InitDirectory, Word($file)])
+            .twin_at(&[Aim::VictimDirectory, Word($file)])
+            .blocked(HIDDEN, LedgerEntry::None)
+            .without_proc(ABSENT)
+    };
 }
-
-const fn init_write(name: &'static str, aims: &'static [Aim; 2], twin: &'static [Aim; 2]) -> Probe {
-    in_proc(Probe::new(name, open_below_to_write), aims, twin)
-}
-
-const fn in_proc(probe: Probe, aims: &'static [Aim], twin: &'static [Aim]) -> Probe {
-    probe
-        .at(aims)
-        .twin_at(twin)
-        .blocked(HIDDEN, LedgerEntry::None)
-        .without_proc(ABSENT)
-}
+pub(super) use init_file;
 
 const fn namespace(name: &'static str, arguments: &'static [Argument]) -> Probe {
     Probe::raw(name, RawCall::UNSHARE, arguments)
@@ -96,116 +81,69 @@ const fn namespace(name: &'static str, arguments: &'static [Argument]) -> Probe 
         .blocked(FILTERED, LedgerEntry::None)
 }
 
-macro_rules! at_init {
-    ($constructor:ident $name:literal $file:literal) => {
-        $constructor(
-            $name,
-            &[Aim::InitDirectory, Word($file)],
-            &[Aim::VictimDirectory, Word($file)],
-        )
-    };
-}
-pub(super) use at_init;
-
 #[rustfmt::skip]
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        id: "processes/memory",
-        about: "memory and descriptors of other processes",
-        probes: &[
-            victim("trace", trace).canary("ptrace", ANY),
-            victim("read", read_memory).twin_arrives(&[Errno::EFAULT]),
-            victim("write", write_memory).twin_arrives(&[Errno::EFAULT]),
-            victim("descriptor", take_descriptor).blocked(UNSEEN, LedgerEntry::None).inherited(FILTERED, LedgerEntry::None),
-            at_init!(init_file "file" "mem").canary("init-memory", ANY),
-            at_init!(init_file "environment" "environ"),
-            at_init!(init_file "maps" "maps"),
-            at_init!(init_file "vector" "auxv"),
-            at_init!(init_write "file-write" "mem"),
-            at_init!(init_write "name-write" "comm"),
-            at_init!(init_write "score-write" "oom_score_adj"),
-        ],
-    },
-    Class {
-        id: "processes/init",
-        about: "the first process of the sandbox, which ends the client",
-        probes: &[
-            init("trace", trace),
-            init("read", read_memory).twin_arrives(&[Errno::EFAULT]),
-            init("write", write_memory).twin_arrives(&[Errno::EFAULT]),
-            init("descriptor", take_descriptor),
-            init("signal-descriptor", signal_by_descriptor).blocked(SCOPED, LedgerEntry::None).inherited(&[], LedgerEntry::None),
-            init("compare", compare),
-            init_raw("limits", RawCall::PRLIMIT, &[Target(0), Number(libc::RLIMIT_NOFILE as i64), Number(0), Buffer]),
-            init_raw("priority", RawCall::SETPRIORITY, &[Number(0), Target(0), Number(19)]),
-            // SCHED_IDLE, and struct sched_param of 0.
-            init_raw("scheduler", RawCall::SCHED_SETSCHEDULER, &[Target(0), Number(5), Words(&[0])]),
-            // IOPRIO_WHO_PROCESS, the idle class.
-            init_raw("io-priority", RawCall::IOPRIO_SET, &[Number(1), Target(0), Number(3 << 13)]),
-        ],
-    },
-    Class {
-        id: "processes/signals",
-        about: "signals to other processes",
-        probes: &[
-            victim("signal", signal).blocked(UNSEEN, LedgerEntry::None).inherited(SCOPED, LedgerEntry::None),
-            init("init", signal).blocked(SCOPED, LedgerEntry::None).canary("signal", SHARED),
-        ],
-    },
-    Class {
-        id: "processes/supervisor",
-        about: "the supervisor: stopped, replaced, blinded",
-        probes: &[
-            Probe::new("signal", signal).at(&[Aim::Supervisor]).blocked(UNSEEN_OR_INIT, LedgerEntry::None).inherited(SCOPED, LedgerEntry::None),
-            Probe::new("listener", listen).blocked(&[by(Layer::Filter, Errno::EBUSY)], LedgerEntry::None),
-            Probe::new("unreadable", hide).blocked(&[by(Layer::Supervisor, NOTHING)], LedgerEntry::Call("prctl")),
-        ],
-    },
-    Class {
-        id: "processes/namespaces",
-        about: "namespaces made and joined, where capabilities come back",
-        probes: &[
-            Probe::raw("unshare", RawCall::UNSHARE, &[Number(libc::CLONE_NEWUSER as i64)]).blocked(FILTERED, LedgerEntry::None).canary("unshare", ANY),
-            namespace("network", &[Number(libc::CLONE_NEWNET as i64)]),
-            namespace("mount", &[Number(libc::CLONE_NEWNS as i64)]),
-            namespace("pid", &[Number(libc::CLONE_NEWPID as i64)]),
-            namespace("ipc", &[Number(libc::CLONE_NEWIPC as i64)]),
-            namespace("uts", &[Number(libc::CLONE_NEWUTS as i64)]),
-            namespace("cgroup", &[Number(libc::CLONE_NEWCGROUP as i64)]),
-            Probe::new("clone", |_| clone(libc::CLONE_NEWUSER)).blocked(FILTERED, LedgerEntry::None),
-            Probe::new("clone-network", |_| clone(libc::CLONE_NEWNET)).twin_in(TwinEnv::OwnNamespaces).blocked(FILTERED, LedgerEntry::None),
-            Probe::new("clone-both", |_| clone(libc::CLONE_NEWUSER | libc::CLONE_NEWNET)).blocked(FILTERED, LedgerEntry::None),
-            Probe::new("clone3", |_| attempt::clone3(libc::CLONE_NEWUSER).map(|()| String::new())).blocked(UNKNOWN, LedgerEntry::None),
-            Probe::new("clone3-plain", |_| attempt::clone3(0).map(|()| String::new())).blocked(UNKNOWN, LedgerEntry::None),
-            Probe::new("join", join).twin_in(TwinEnv::OwnNamespaces).blocked(FILTERED, LedgerEntry::None).canary("setns", ANY),
-        ],
-    },
-    Class {
-        id: "processes/capabilities",
-        about: "remaining capabilities",
-        probes: &[
-            Probe::new("sets", |_| held(&[CapSet::Effective, CapSet::Permitted, CapSet::Inheritable, CapSet::Ambient]))
-                .twin_in(TwinEnv::OwnNamespaces).blocked(UNCAPPED, LedgerEntry::None),
-            // Emptying the bounding set needs CAP_SETPCAP in the container's user namespace (capabilities(7)).
-            Probe::new("bounding", |_| held(&[CapSet::Bounding]))
-                .twin_in(TwinEnv::OwnNamespaces).blocked(UNCAPPED, LedgerEntry::None).inherited(&[], LedgerEntry::None),
-        ],
-    },
-    Class {
-        id: "processes/set-id",
-        about: "set-user-ID and set-group-ID programs",
-        probes: &[Probe::new("rights", set_id).blocked(&[by(Layer::NoNewPrivileges, NOTHING)], LedgerEntry::None)],
-    },
-    Class {
-        id: "processes/descriptors",
-        about: "descriptors inherited from the runner's caller",
-        probes: &[Probe::new("inherited", descriptors).blocked(&[by(Layer::Descriptors, NOTHING)], LedgerEntry::None)],
-    },
-    Class {
-        id: "processes/cores",
-        about: "core dumps, and programs that collect them",
-        probes: &[Probe::new("crash", crash).twin_in(TwinEnv::CoreFiles).blocked(&[by(Layer::Limits, NOTHING)], LedgerEntry::None)],
-    },
+    class("processes/memory", "memory and descriptors of other processes", &[
+        at_victim(Probe::new("trace", trace)).canary("ptrace", ANY),
+        at_victim(Probe::new("read", read_memory)).twin_arrives(&[Errno::EFAULT]),
+        at_victim(Probe::new("write", write_memory)).twin_arrives(&[Errno::EFAULT]),
+        at_victim(Probe::new("descriptor", take_descriptor)).blocked(UNSEEN, LedgerEntry::None).inherited(FILTERED, LedgerEntry::None),
+        init_file!("file" open_below "mem").canary("init-memory", ANY),
+        init_file!("environment" open_below "environ"),
+        init_file!("maps" open_below "maps"),
+        init_file!("vector" open_below "auxv"),
+        init_file!("file-write" open_below_to_write "mem"),
+        init_file!("name-write" open_below_to_write "comm"),
+        init_file!("score-write" open_below_to_write "oom_score_adj"),
+    ]),
+    class("processes/init", "the first process of the sandbox, which ends the client", &[
+        at_init(Probe::new("trace", trace)),
+        at_init(Probe::new("read", read_memory)).twin_arrives(&[Errno::EFAULT]),
+        at_init(Probe::new("write", write_memory)).twin_arrives(&[Errno::EFAULT]),
+        at_init(Probe::new("descriptor", take_descriptor)),
+        at_init(Probe::new("signal-descriptor", signal_by_descriptor)).blocked(SCOPED, LedgerEntry::None).inherited(&[], LedgerEntry::None),
+        at_init(Probe::new("compare", compare)),
+        at_init(Probe::raw("limits", RawCall::PRLIMIT, &[Target(0), Number(libc::RLIMIT_NOFILE as i64), Number(0), Buffer])),
+        at_init(Probe::raw("priority", RawCall::SETPRIORITY, &[Number(0), Target(0), Number(19)])),
+        // SCHED_IDLE, and struct sched_param of 0.
+        at_init(Probe::raw("scheduler", RawCall::SCHED_SETSCHEDULER, &[Target(0), Number(5), Words(&[0])])),
+        // IOPRIO_WHO_PROCESS, the idle class.
+        at_init(Probe::raw("io-priority", RawCall::IOPRIO_SET, &[Number(1), Target(0), Number(3 << 13)])),
+    ]),
+    class("processes/signals", "signals to other processes", &[
+        at_victim(Probe::new("signal", signal)).blocked(UNSEEN, LedgerEntry::None).inherited(SCOPED, LedgerEntry::None),
+        at_init(Probe::new("init", signal)).blocked(SCOPED, LedgerEntry::None).canary("signal", SHARED),
+    ]),
+    class("processes/supervisor", "the supervisor: stopped, replaced, blinded", &[
+        Probe::new("signal", signal).at(&[Aim::Supervisor]).blocked(UNSEEN_OR_INIT, LedgerEntry::None).inherited(SCOPED, LedgerEntry::None),
+        Probe::new("listener", listen).blocked(&[by(Layer::Filter, Errno::EBUSY)], LedgerEntry::None),
+        Probe::new("unreadable", hide).blocked(&[by(Layer::Supervisor, NOTHING)], LedgerEntry::Call("prctl")),
+    ]),
+    class("processes/namespaces", "namespaces made and joined, where capabilities come back", &[
+        Probe::raw("unshare", RawCall::UNSHARE, &[Number(libc::CLONE_NEWUSER as i64)]).blocked(FILTERED, LedgerEntry::None).canary("unshare", ANY),
+        namespace("network", &[Number(libc::CLONE_NEWNET as i64)]),
+        namespace("mount", &[Number(libc::CLONE_NEWNS as i64)]),
+        namespace("pid", &[Number(libc::CLONE_NEWPID as i64)]),
+        namespace("ipc", &[Number(libc::CLONE_NEWIPC as i64)]),
+        namespace("uts", &[Number(libc::CLONE_NEWUTS as i64)]),
+        namespace("cgroup", &[Number(libc::CLONE_NEWCGROUP as i64)]),
+        Probe::new("clone", |_| clone(libc::CLONE_NEWUSER)).blocked(FILTERED, LedgerEntry::None),
+        Probe::new("clone-network", |_| clone(libc::CLONE_NEWNET)).twin_in(TwinEnv::OwnNamespaces).blocked(FILTERED, LedgerEntry::None),
+        Probe::new("clone-both", |_| clone(libc::CLONE_NEWUSER | libc::CLONE_NEWNET)).blocked(FILTERED, LedgerEntry::None),
+        Probe::new("clone3", |_| attempt::clone3(libc::CLONE_NEWUSER).map(|()| String::new())).blocked(UNKNOWN, LedgerEntry::None),
+        Probe::new("clone3-plain", |_| attempt::clone3(0).map(|()| String::new())).blocked(UNKNOWN, LedgerEntry::None),
+        Probe::new("join", join).twin_in(TwinEnv::OwnNamespaces).blocked(FILTERED, LedgerEntry::None).canary("setns", ANY),
+    ]),
+    class("processes/capabilities", "remaining capabilities", &[
+        Probe::new("sets", |_| held(&[CapSet::Effective, CapSet::Permitted, CapSet::Inheritable, CapSet::Ambient]))
+            .twin_in(TwinEnv::OwnNamespaces).blocked(UNCAPPED, LedgerEntry::None),
+        // Emptying the bounding set needs CAP_SETPCAP in the container's user namespace (capabilities(7)).
+        Probe::new("bounding", |_| held(&[CapSet::Bounding]))
+            .twin_in(TwinEnv::OwnNamespaces).blocked(UNCAPPED, LedgerEntry::None).inherited(&[], LedgerEntry::None),
+    ]),
+    class("processes/set-id", "set-user-ID and set-group-ID programs", &[Probe::new("rights", set_id).blocked(&[by(Layer::NoNewPrivileges, NOTHING)], LedgerEntry::None)]),
+    class("processes/descriptors", "descriptors inherited from the runner's caller", &[Probe::new("inherited", descriptors).blocked(&[by(Layer::Descriptors, NOTHING)], LedgerEntry::None)]),
+    class("processes/cores", "core dumps, and programs that collect them", &[Probe::new("crash", crash).twin_in(TwinEnv::CoreFiles).blocked(&[by(Layer::Limits, NOTHING)], LedgerEntry::None)]),
 ];
 
 fn process(aims: &[OsString]) -> Result<Pid, Errno> {

@@ -19,7 +19,7 @@ use sys::attempt::{
 use crate::probe::{
     ANY,
     Aim::{self, Word},
-    Call, Class, Layer, LedgerEntry, Probe, Refusal, SHARED, TwinEnv, by,
+    Call, Class, Layer, LedgerEntry, Probe, Refusal, SHARED, TwinEnv, by, class,
 };
 
 const NO_FAMILY: &[Refusal] = &[by(Layer::Supervisor, Errno::EAFNOSUPPORT)];
@@ -93,136 +93,72 @@ const PACKET_IS_POSSIBLE: Call = Call::Function(|_| {
 
 #[rustfmt::skip]
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        id: "sockets/abstract",
-        about: "abstract unix sockets of other programs",
-        probes: &[
-            named("stream", connect_unix, &[Aim::AbstractStream], NOBODY, "connect", "stream"),
-            named("datagram", send_unix, &[Aim::AbstractDatagram], NOBODY, "sendto", "dgram"),
-            named("message", send_message, &[Aim::AbstractDatagram], NOBODY, "sendmsg", "dgram"),
-        ],
-    },
-    Class {
-        id: "sockets/pathname",
-        about: "unix sockets in a directory of this machine",
-        probes: &[
-            named("stream", connect_unix, &[Aim::StreamSocket], NO_PATH, "connect", "stream"),
-            named("datagram", send_unix, &[Aim::DatagramSocket], NO_PATH, "sendto", "dgram"),
-            named("message", send_message, &[Aim::DatagramSocket], NO_PATH, "sendmsg", "dgram"),
-        ],
-    },
-    Class {
-        id: "sockets/unix",
-        about: "unix sockets beside those of this machine",
-        probes: &[
-            unix_socket("stream", numbers!("1" "1" "0"), "stream").canary("unix-socket", SHARED).same_outside(),
-            unix_socket("datagram", numbers!("1" "2" "0"), "dgram"),
-            unix_socket("named-protocol", numbers!("1" "1" "1"), "stream"),
-        ],
-    },
-    Class {
-        id: "sockets/raw",
-        about: "raw IP packets",
-        probes: &[
-            open("icmp", numbers!("2" "3" "1"), "inet", "raw", NO_RIGHT).canary("raw-socket", ANY).same_outside(),
-            open("any", numbers!("2" "3" "255"), "inet", "raw", NO_RIGHT),
-            open("icmpv6", numbers!("10" "3" "58"), "inet6", "raw", NO_RIGHT),
-        ],
-    },
-    Class {
-        id: "sockets/packet",
-        about: "frames on a link",
-        probes: &[
-            open("raw", numbers!("17" "3" "0"), "packet", "raw", NO_FAMILY).canary("packet-socket", ANY).outside_by(PACKET_IS_POSSIBLE),
-            open("datagram", numbers!("17" "2" "0"), "packet", "dgram", NO_FAMILY),
-        ],
-    },
-    Class {
-        id: "sockets/vsock",
-        about: "the host of a virtual machine",
-        probes: &[open("stream", numbers!("40" "1" "0"), "vsock", "stream", NO_FAMILY).canary("vsock", ANY).same_outside()],
-    },
-    Class {
-        id: "sockets/alg",
-        about: "the kernel's ciphers",
-        probes: &[open("cipher", numbers!("38" "5" "0"), "alg", "seqpacket", NO_FAMILY).canary("alg-socket", ANY).outside_by(ASK)],
-    },
-    Class {
-        id: "sockets/bluetooth",
-        about: "devices near this machine",
-        probes: &[open("raw", numbers!("31" "3" "1"), "31", "raw", NO_FAMILY).canary("bluetooth-socket", ANY).outside_by(ASK)],
-    },
-    Class {
-        id: "sockets/xdp",
-        about: "a link's queues",
-        probes: &[open("raw", numbers!("44" "3" "0"), "44", "raw", NO_FAMILY).canary("xdp-socket", ANY).outside_by(ASK)],
-    },
-    Class {
-        id: "sockets/mptcp",
-        about: "TCP by several paths, which bypasses rules for TCP",
-        probes: &[
-            open("ipv4", numbers!("2" "1" "262"), "inet", "stream", NO_PROTOCOL).canary("mptcp-socket", ANY).outside_by(ASK),
-            open("ipv6", numbers!("10" "1" "262"), "inet6", "stream", NO_PROTOCOL),
-        ],
-    },
-    Class {
-        id: "sockets/sctp",
-        about: "SCTP, which bypasses rules for TCP",
-        probes: &[
-            open("stream", numbers!("2" "1" "132"), "inet", "stream", NO_PROTOCOL),
-            open("packets", numbers!("2" "5" "132"), "inet", "seqpacket", NO_PROTOCOL),
-        ],
-    },
-    Class {
-        id: "sockets/udp-lite",
-        about: "UDP-Lite, which bypasses rules for UDP",
-        probes: &[
-            open("datagram", numbers!("2" "2" "136"), "inet", "dgram", NO_PROTOCOL),
-            open("ipv6", numbers!("10" "2" "136"), "inet6", "dgram", NO_PROTOCOL),
-        ],
-    },
-    Class {
-        id: "sockets/netlink",
-        about: "the kernel's other subsystems",
-        probes: &[
-            open("user", numbers!("16" "3" "2"), "netlink", "raw", NO_PROTOCOL).canary("netlink-socket", ANY).outside_by(ASK),
-            open("diagnosis", numbers!("16" "3" "4"), "netlink", "raw", NO_PROTOCOL),
-            open("audit", numbers!("16" "3" "9"), "netlink", "raw", NO_PROTOCOL),
-            open("netfilter", numbers!("16" "3" "12"), "netlink", "raw", NO_PROTOCOL),
-            open("events", numbers!("16" "3" "15"), "netlink", "raw", NO_PROTOCOL),
-            open("generic", numbers!("16" "3" "16"), "netlink", "raw", NO_PROTOCOL),
-        ],
-    },
-    Class {
-        id: "sockets/io-uring",
-        about: "system calls by io_uring, which no filter sees",
-        probes: &[
-            Probe::raw("ring", RawCall::IO_URING_SETUP, &[Number(1), Buffer])
-                .blocked(NO_CALL, LedgerEntry::Call("io_uring_setup"))
-                .canary("io-uring", ANY).same_outside(),
-        ],
-    },
+    class("sockets/abstract", "abstract unix sockets of other programs", &[
+        named("stream", connect_unix, &[Aim::AbstractStream], NOBODY, "connect", "stream"),
+        named("datagram", send_unix, &[Aim::AbstractDatagram], NOBODY, "sendto", "dgram"),
+        named("message", send_message, &[Aim::AbstractDatagram], NOBODY, "sendmsg", "dgram"),
+    ]),
+    class("sockets/pathname", "unix sockets in a directory of this machine", &[
+        named("stream", connect_unix, &[Aim::StreamSocket], NO_PATH, "connect", "stream"),
+        named("datagram", send_unix, &[Aim::DatagramSocket], NO_PATH, "sendto", "dgram"),
+        named("message", send_message, &[Aim::DatagramSocket], NO_PATH, "sendmsg", "dgram"),
+    ]),
+    class("sockets/unix", "unix sockets beside those of this machine", &[
+        unix_socket("stream", numbers!("1" "1" "0"), "stream").canary("unix-socket", SHARED).same_outside(),
+        unix_socket("datagram", numbers!("1" "2" "0"), "dgram"),
+        unix_socket("named-protocol", numbers!("1" "1" "1"), "stream"),
+    ]),
+    class("sockets/raw", "raw IP packets", &[
+        open("icmp", numbers!("2" "3" "1"), "inet", "raw", NO_RIGHT).canary("raw-socket", ANY).same_outside(),
+        open("any", numbers!("2" "3" "255"), "inet", "raw", NO_RIGHT),
+        open("icmpv6", numbers!("10" "3" "58"), "inet6", "raw", NO_RIGHT),
+    ]),
+    class("sockets/packet", "frames on a link", &[
+        open("raw", numbers!("17" "3" "0"), "packet", "raw", NO_FAMILY).canary("packet-socket", ANY).outside_by(PACKET_IS_POSSIBLE),
+        open("datagram", numbers!("17" "2" "0"), "packet", "dgram", NO_FAMILY),
+    ]),
+    class("sockets/vsock", "the host of a virtual machine", &[open("stream", numbers!("40" "1" "0"), "vsock", "stream", NO_FAMILY).canary("vsock", ANY).same_outside()]),
+    class("sockets/alg", "the kernel's ciphers", &[open("cipher", numbers!("38" "5" "0"), "alg", "seqpacket", NO_FAMILY).canary("alg-socket", ANY).outside_by(ASK)]),
+    class("sockets/bluetooth", "devices near this machine", &[open("raw", numbers!("31" "3" "1"), "31", "raw", NO_FAMILY).canary("bluetooth-socket", ANY).outside_by(ASK)]),
+    class("sockets/xdp", "a link's queues", &[open("raw", numbers!("44" "3" "0"), "44", "raw", NO_FAMILY).canary("xdp-socket", ANY).outside_by(ASK)]),
+    class("sockets/mptcp", "TCP by several paths, which bypasses rules for TCP", &[
+        open("ipv4", numbers!("2" "1" "262"), "inet", "stream", NO_PROTOCOL).canary("mptcp-socket", ANY).outside_by(ASK),
+        open("ipv6", numbers!("10" "1" "262"), "inet6", "stream", NO_PROTOCOL),
+    ]),
+    class("sockets/sctp", "SCTP, which bypasses rules for TCP", &[
+        open("stream", numbers!("2" "1" "132"), "inet", "stream", NO_PROTOCOL),
+        open("packets", numbers!("2" "5" "132"), "inet", "seqpacket", NO_PROTOCOL),
+    ]),
+    class("sockets/udp-lite", "UDP-Lite, which bypasses rules for UDP", &[
+        open("datagram", numbers!("2" "2" "136"), "inet", "dgram", NO_PROTOCOL),
+        open("ipv6", numbers!("10" "2" "136"), "inet6", "dgram", NO_PROTOCOL),
+    ]),
+    class("sockets/netlink", "the kernel's other subsystems", &[
+        open("user", numbers!("16" "3" "2"), "netlink", "raw", NO_PROTOCOL).canary("netlink-socket", ANY).outside_by(ASK),
+        open("diagnosis", numbers!("16" "3" "4"), "netlink", "raw", NO_PROTOCOL),
+        open("audit", numbers!("16" "3" "9"), "netlink", "raw", NO_PROTOCOL),
+        open("netfilter", numbers!("16" "3" "12"), "netlink", "raw", NO_PROTOCOL),
+        open("events", numbers!("16" "3" "15"), "netlink", "raw", NO_PROTOCOL),
+        open("generic", numbers!("16" "3" "16"), "netlink", "raw", NO_PROTOCOL),
+    ]),
+    class("sockets/io-uring", "system calls by io_uring, which no filter sees", &[
+        Probe::raw("ring", RawCall::IO_URING_SETUP, &[Number(1), Buffer])
+            .blocked(NO_CALL, LedgerEntry::Call("io_uring_setup"))
+            .canary("io-uring", ANY).same_outside(),
+    ]),
     #[cfg(target_arch = "x86_64")]
-    Class {
-        id: "sockets/i386",
-        about: "calls by the 32-bit interface",
-        probes: &[
-            Probe::new("socketcall", foreign::socket_i386).at(&[Word("socketcall")])
-                .blocked(NO_CALL, LedgerEntry::To("i386"))
-                .canary("i386", ANY).same_outside(),
-            Probe::new("getpid", foreign::getpid_i386).blocked(&[crate::probe::KILLED], LedgerEntry::None),
-        ],
-    },
+    class("sockets/i386", "calls by the 32-bit interface", &[
+        Probe::new("socketcall", foreign::socket_i386).at(&[Word("socketcall")])
+            .blocked(NO_CALL, LedgerEntry::To("i386"))
+            .canary("i386", ANY).same_outside(),
+        Probe::new("getpid", foreign::getpid_i386).blocked(&[crate::probe::KILLED], LedgerEntry::None),
+    ]),
     #[cfg(target_arch = "x86_64")]
-    Class {
-        id: "sockets/x32",
-        about: "calls by x32 numbers",
-        probes: &[
-            Probe::new("datagram", foreign::socket_x32).at(&[Word("socket")])
-                .blocked(NO_CALL, LedgerEntry::To("x32"))
-                .canary("x32", ANY).same_outside(),
-        ],
-    },
+    class("sockets/x32", "calls by x32 numbers", &[
+        Probe::new("datagram", foreign::socket_x32).at(&[Word("socket")])
+            .blocked(NO_CALL, LedgerEntry::To("x32"))
+            .canary("x32", ANY).same_outside(),
+    ]),
 ];
 
 /// Calls by the other system call interfaces of x86-64.
