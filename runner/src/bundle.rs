@@ -23,7 +23,7 @@ use model::report::Report;
 use model::secret::SecretScanner;
 use report::human::Colour;
 use report::json;
-use report::{self, Format, RenderError};
+use report::{self, Format};
 use sandbox::root::Trees;
 use thiserror::Error;
 
@@ -78,12 +78,6 @@ pub(crate) enum BundleError {
         path: String,
         name: String,
         source: io::Error,
-    },
-    #[error("the evidence in {path} is incomplete: cannot render the {} report", format.word())]
-    Render {
-        path: String,
-        format: Format,
-        source: RenderError,
     },
     #[error(
         "the evidence in {path} lacks {count} of the files that the report lists, such as {first}"
@@ -179,11 +173,7 @@ impl Bundle {
     }
 
     fn except(&mut self, path: &str, reason: impl Into<String>) {
-        self.copied.exceptions.push(Exception {
-            path: path.to_owned(),
-            reason: reason.into(),
-            stored_as: None,
-        });
+        self.copied.exceptions.push(Exception::new(path, reason));
     }
 
     /// Copies the client's files. The evidence must have been built before, because copying changes modes to
@@ -195,21 +185,18 @@ impl Bundle {
         secrets: &SecretScanner,
     ) {
         let trees = self.trees.take();
+        let copied = &mut self.copied;
         let written = self.output.put(archive::NAME, |file| {
-            let copied = match &trees {
-                Some(trees) => archive::write(file, trees, &evidence.files, limits, secrets)?,
-                None => archive::finish(file, 0).map(|()| Copied::default())?,
-            };
-            Ok((copied, digest_of(file)?))
+            match &trees {
+                Some(trees) => {
+                    archive::write(file, trees, &evidence.files, limits, secrets, copied)?;
+                }
+                None => archive::finish(file, 0)?,
+            }
+            digest_of(file)
         });
         match written {
-            Ok((copied, sha256)) => {
-                self.sums.insert(archive::NAME.to_owned(), sha256);
-                self.copied.exceptions.extend(copied.exceptions);
-                self.copied.left_out += copied.left_out;
-                self.copied.withheld += copied.withheld;
-                self.copied.lost = copied.lost;
-            }
+            Ok(sha256) => drop(self.sums.insert(archive::NAME.to_owned(), sha256)),
             Err(error) => self.fail("the client's files", error),
         }
     }
@@ -221,23 +208,12 @@ impl Bundle {
         lost: &mut Vec<BundleError>,
     ) -> Option<Bundled> {
         for format in Format::ALL {
-            match report::render(report, format, Colour::Plain) {
-                Ok(rendered) => self.put(file_of(format), &rendered),
-                Err(source) => {
-                    let path = self.shown_path();
-                    self.broken.get_or_insert(BundleError::Render {
-                        path,
-                        format,
-                        source,
-                    });
-                }
-            }
+            let rendered = report::render(report, format, Colour::Plain);
+            self.put_rendered(file_of(format), rendered.map_err(io::Error::other));
         }
         self.copied.exceptions.sort();
-        match json::document(&self.copied.exceptions) {
-            Ok(document) => self.put(EXCEPTIONS, &document),
-            Err(error) => self.fail(EXCEPTIONS, error.into()),
-        }
+        let exceptions = json::document(&self.copied.exceptions);
+        self.put_rendered(EXCEPTIONS, exceptions.map_err(io::Error::from));
         let path = self.shown_path();
         if let Some(first) = self.copied.lost.first() {
             lost.push(BundleError::Lacks {
@@ -264,6 +240,13 @@ impl Bundle {
                 lost.push(BundleError::Write { path, name, source });
                 None
             }
+        }
+    }
+
+    fn put_rendered(&mut self, name: &str, rendered: io::Result<Vec<u8>>) {
+        match rendered {
+            Ok(content) => self.put(name, &content),
+            Err(error) => self.fail(name, error),
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) const CLIENT_ARGUMENT: &str = "__client";
 
 /// Open files that every run needs itself: its sockets and pipes, the shown objects, and a directory for each
 /// level of a walk.
-pub(crate) const MIN_OPEN_FILES: u64 = 256;
+const MIN_OPEN_FILES: u64 = 256;
 /// Part of them that is neither shown nor walked. About twenty are open while the files are read. The rest is a
 /// reserve for descriptors inherited from the caller, since the limit applies to descriptor numbers.
 const OWN_FILES: u64 = 96;

@@ -211,7 +211,7 @@ impl Drop for Guarded {
 }
 
 /// Lists the parent directories to try: TMPDIR if absolute, then [`CANDIDATES`].
-pub fn candidates() -> impl Iterator<Item = PathBuf> {
+fn candidates() -> impl Iterator<Item = PathBuf> {
     let own = env::var_os("TMPDIR").map(PathBuf::from);
     let absolute = own.filter(|path| path.is_absolute());
     absolute

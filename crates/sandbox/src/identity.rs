@@ -30,7 +30,7 @@ pub fn for_caller(tier: Tier) -> Identity {
             gid: gid.as_raw(),
         }
     } else if uid.is_root() {
-        // If no id is free, the kernel refuses the map later, and `doctor` names the cause.
+        // If no id is free, the start of the stage fails with this cause.
         let ids = free_ids().unwrap_or(FREE_IDS);
         let host_id = ids.start + sys::random::below(ids.end - ids.start);
         Identity::Mapped { host_id }
@@ -43,11 +43,11 @@ pub fn for_caller(tier: Tier) -> Identity {
 }
 
 /// Error text for an empty result of [`free_ids`].
-pub const NO_FREE_ID: &str = "the user namespace maps no id that is free for the client, \
+pub(crate) const NO_FREE_ID: &str = "the user namespace maps no id that is free for the client, \
      by /proc/self/uid_map and /proc/self/gid_map";
 
 /// Finds a range of ids for the client's user and group: mapped in the runner's user namespace, and unused.
-pub fn free_ids() -> Option<Range<u32>> {
+pub(crate) fn free_ids() -> Option<Range<u32>> {
     let read = |path: &str| read::system_text(path);
     let named = format!("{}\n{}", read("/etc/passwd"), read("/etc/group"));
     let used: Vec<u32> = named.lines().filter_map(|line| field(line, 2)).collect();
@@ -110,7 +110,7 @@ pub fn host_ids(identity: Identity) -> (u32, u32) {
 }
 
 /// Drops the supplementary groups of root. An ordinary user cannot drop groups; they are not mapped inside.
-pub fn drop_groups(identity: Identity) -> Result<(), SetupError> {
+pub(crate) fn drop_groups(identity: Identity) -> Result<(), SetupError> {
     match identity {
         Identity::Mapped { .. } => setgroups(&[]).at(Step::DropGroups),
         Identity::Own { .. } | Identity::Unmapped { .. } => Ok(()),
@@ -126,7 +126,7 @@ pub fn map_own(uid: u32, gid: u32) -> Result<(), SetupError> {
 
 /// Writes the id maps of another process's user namespace, for a runner started by root. Only a writer outside with
 /// CAP_SETUID may map an id other than its own (user_namespaces(7)).
-pub fn map_other(process: Pid, host_id: u32) -> Result<(), SetupError> {
+pub(crate) fn map_other(process: Pid, host_id: u32) -> Result<(), SetupError> {
     write(
         &format!("/proc/{process}/uid_map"),
         &format!("{INSIDE_ID} {host_id} 1"),
@@ -138,7 +138,7 @@ pub fn map_other(process: Pid, host_id: u32) -> Result<(), SetupError> {
 }
 
 /// Changes to the mapped group, for a runner started by root, once the maps are written.
-pub fn become_inside_group(identity: Identity) -> Result<(), SetupError> {
+pub(crate) fn become_inside_group(identity: Identity) -> Result<(), SetupError> {
     match identity {
         Identity::Mapped { .. } => {
             let gid = Gid::from_raw(INSIDE_ID);
@@ -150,7 +150,7 @@ pub fn become_inside_group(identity: Identity) -> Result<(), SetupError> {
 
 /// Changes to the mapped user, which an ordinary user already is once the maps are written. The change clears the
 /// parent-death signal (prctl(2)).
-pub fn become_inside_user(identity: Identity) -> Result<(), SetupError> {
+pub(crate) fn become_inside_user(identity: Identity) -> Result<(), SetupError> {
     if matches!(identity, Identity::Unmapped { .. }) {
         return Ok(());
     }

@@ -166,7 +166,7 @@ fn take(bind: &Bind) -> Result<Source, SetupError> {
 }
 
 /// Clones the mount at `path` as a detached mount with the attributes of `how`.
-pub fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
+fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
     let at = || Path::new(path).display();
     let name = c_path(path.as_bytes())?;
     let tree = open_tree(&name).at_object(Step::TakeSource, at())?;
@@ -351,7 +351,7 @@ fn make_directory(path: &Path) -> Result<(), SetupError> {
 
 /// Mounts a fresh procfs. If the kernel refuses with `EPERM`, shows harmless files of the old /proc and returns
 /// `false`.
-pub fn mount_proc(target: &Path) -> Result<bool, SetupError> {
+fn mount_proc(target: &Path) -> Result<bool, SetupError> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     match mount(Some("proc"), target, Some("proc"), flags, None::<&str>) {
         Ok(()) => Ok(true),
@@ -383,7 +383,7 @@ fn show_harmless(target: &Path) -> Result<(), SetupError> {
 /// Enters the new root and detaches the old one.
 ///
 /// With `.` as both arguments, pivot_root(2) stacks the old root on the new one, so the old root needs no directory.
-pub fn enter(base: &Path) -> Result<(), SetupError> {
+fn enter(base: &Path) -> Result<(), SetupError> {
     chdir(base).at(Step::PivotRoot)?;
     pivot_root(".", ".").at(Step::PivotRoot)?;
     umount2(".", MntFlags::MNT_DETACH).at(Step::PivotRoot)?;

@@ -195,7 +195,7 @@ fn namespaces(plan: &Plan) -> CloneFlags {
 }
 
 /// Clone flags of the namespaces of init and the client, in addition to the stage's user and network namespace.
-pub const INIT_NAMESPACES: libc::c_int = libc::CLONE_NEWPID
+const INIT_NAMESPACES: libc::c_int = libc::CLONE_NEWPID
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUTS

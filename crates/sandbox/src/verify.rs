@@ -175,7 +175,7 @@ fn without_host_name() -> Layer {
 }
 
 /// Counts the seccomp filters of the calling process; the client has one more.
-pub fn own_filters() -> u32 {
+pub(crate) fn own_filters() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let found = status
         .lines()

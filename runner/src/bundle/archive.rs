@@ -44,7 +44,7 @@ const FURTHER_RANGES: usize = 21;
 const BLOCK: u64 = 512;
 const PIECE: usize = 64 * 1024;
 
-/// Result of writing the archive.
+/// What the bundle lacks.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
     pub(super) exceptions: Vec<Exception>,
@@ -56,7 +56,7 @@ pub(super) struct Copied {
     pub(super) lost: Vec<String>,
 }
 
-/// Writes the files below `trees` to an empty `file`.
+/// Writes the files below `trees` to an empty `file`, and adds what is not in it to `copied`.
 ///
 /// # Errors
 /// Returns the first failed write. A file that cannot be read is an exception.
@@ -66,7 +66,9 @@ pub(super) fn write(
     reported: &[FileEntry],
     limits: &Limits,
     secrets: &SecretScanner,
-) -> io::Result<Copied> {
+    copied: &mut Copied,
+) -> io::Result<()> {
+    let before = copied.exceptions.len();
     let mut writer = Writer {
         file,
         end: 0,
@@ -75,13 +77,13 @@ pub(super) fn write(
         root: Root::Home,
         stored: 0,
         renamed: 0,
-        copied: Copied::default(),
+        copied,
         broken: None,
     };
     for (root, tree) in trees.each() {
         writer.root = root;
         // The same bounds as for the evidence.
-        let entries = writer.stored + writer.copied.exceptions.len();
+        let entries = writer.stored + writer.copied.exceptions.len() - before;
         let bounds = Bounds {
             bytes: 2 * limits.home_bytes,
             entries: limits.home_files.saturating_sub(entries as u64),
@@ -93,8 +95,7 @@ pub(super) fn write(
         }
     }
     writer.list_missing();
-    finish(file, writer.end)?;
-    Ok(writer.copied)
+    finish(file, writer.end)
 }
 
 /// Ends an archive with two blocks of zeros.
@@ -114,7 +115,7 @@ struct Writer<'a> {
     stored: usize,
     /// Number of entries in [`RENAMED`].
     renamed: u64,
-    copied: Copied,
+    copied: &'a mut Copied,
     /// Error after which nothing more can be written.
     broken: Option<io::Error>,
 }
@@ -149,20 +150,13 @@ impl<'a> Writer<'a> {
         self.renamed += 1;
         let stored_as = format!("{RENAMED}/{}", self.renamed);
         let name = stored_as.clone().into_bytes();
-        let exception = Exception {
-            path: path.to_owned(),
-            reason: reason.to_owned(),
-            stored_as: Some(stored_as),
-        };
+        let mut exception = Exception::new(path, reason);
+        exception.stored_as = Some(stored_as);
         (name, Some(exception))
     }
 
     fn except(&mut self, path: String, reason: impl Into<String>) {
-        self.copied.exceptions.push(Exception {
-            path,
-            reason: reason.into(),
-            stored_as: None,
-        });
+        self.copied.exceptions.push(Exception::new(path, reason));
     }
 
     /// Lists the objects of the report that were not visited.
@@ -317,8 +311,6 @@ impl Target for Writer<'_> {
     fn enter(&mut self, (): &(), entry: &Entry<'_>) -> io::Result<()> {
         self.object(entry, EntryType::Directory, (&[], String::new()))
     }
-
-    fn leave(&mut self, (): &(), (): (), _: &Entry<'_>) {}
 
     fn file(&mut self, (): &(), entry: &Entry<'_>, content: File) -> io::Result<()> {
         let stored = self.content(entry, content);

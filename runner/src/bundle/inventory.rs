@@ -20,6 +20,17 @@ pub(super) struct Exception {
     pub(super) stored_as: Option<String>,
 }
 
+impl Exception {
+    /// Returns the exception of evidence that is not in the archive.
+    pub(super) fn new(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            reason: reason.into(),
+            stored_as: None,
+        }
+    }
+}
+
 /// Properties of an object that the report and the archive have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Object {

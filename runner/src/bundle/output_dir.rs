@@ -4,25 +4,28 @@
 //! exist. So a second run refuses the directory, and an unfinished bundle can be recognised. Objects are created
 //! through the descriptor of the directory, under new names; no path is resolved a second time.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use model::escape::visible;
+use model::evidence::FileKind;
 use model::quote::shown_path;
 use model::text::printable;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
-use nix::sys::stat::{Mode, fstat, fstatat, mkdirat};
+use nix::sys::stat::{Mode, fstat, fstatat, lstat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use sys::read::name_of;
 use thiserror::Error;
 
 use super::sums;
+use super::verify::described;
 use crate::collect::copy::directory;
+use crate::collect::files::kind;
 
 /// Name of `SHA256SUMS` until all other files exist.
 const UNFINISHED: &str = ".unfinished";
@@ -283,19 +286,13 @@ fn remove(at: impl AsFd, name: &str) -> io::Result<()> {
 fn kind_at(path: &Path) -> Option<&'static str> {
     // A slash at the end would make the system follow a link.
     let bare: PathBuf = path.components().collect();
-    let kind = fs::symlink_metadata(bare).ok()?.file_type();
-    match () {
-        () if kind.is_symlink() => Some("a link"),
-        () if kind.is_file() => Some("a file"),
-        () if kind.is_fifo() => Some("a FIFO"),
-        () if kind.is_socket() => Some("a socket"),
-        () if kind.is_dir() => None,
-        () => Some("a device"),
-    }
+    let kind = kind(&lstat(&bare).ok()?);
+    (kind != FileKind::Directory).then(|| described(kind))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{MetadataExt as _, symlink};
 
     use super::*;

@@ -163,7 +163,7 @@ fn regular(at: impl AsFd, name: &[u8]) -> io::Result<Found> {
     }
 }
 
-fn described(kind: FileKind) -> &'static str {
+pub(super) fn described(kind: FileKind) -> &'static str {
     match kind {
         FileKind::File => "a file",
         FileKind::Directory => "a directory",

@@ -2,7 +2,7 @@
 //!
 //! The walk uses descriptors, follows no link and opens no FIFO; depth, content and entries are bounded. Owns the
 //! order of the entries; a [`Target`] decides what becomes of each. [`super::home_copy`] recreates them, a bundle
-//! of evidence stores them under names of its own.
+//! of evidence stores them in an archive.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -56,9 +56,6 @@ pub(crate) trait Target {
 
     /// Creates the directory that receives the entries of `entry`.
     fn enter(&mut self, into: &Self::Directory, entry: &Entry<'_>) -> io::Result<Self::Directory>;
-
-    /// Finishes a directory after its last entry.
-    fn leave(&mut self, into: &Self::Directory, left: Self::Directory, entry: &Entry<'_>);
 
     /// Receives a regular file; at most [`Entry::size`] bytes of it may be read.
     fn file(&mut self, into: &Self::Directory, entry: &Entry<'_>, content: File) -> io::Result<()>;
@@ -178,7 +175,6 @@ impl<T: Target> Walk<'_, T> {
                 let below = directory(from, name)?;
                 let made = self.target.enter(into, &entry)?;
                 self.directory(&below, &made);
-                self.target.leave(into, made, &entry);
                 Ok(())
             }
             FileKind::File => {

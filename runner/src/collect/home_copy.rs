@@ -85,8 +85,6 @@ impl Target for LeftOut {
         Ok(directory(into, entry.name)?)
     }
 
-    fn leave(&mut self, _: &OwnedFd, _: OwnedFd, _: &Entry<'_>) {}
-
     fn file(&mut self, into: &OwnedFd, entry: &Entry<'_>, content: File) -> io::Result<()> {
         let make = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let mut target = File::from(openat(into, entry.name, make, permissions(entry))?);

@@ -310,7 +310,7 @@ fn what_is_no_report_is_told_with_its_place() {
 }
 
 #[test]
-fn bundle_is_read_only_if_its_report_matches_sums() {
+fn bundle_needs_a_report_that_matches_sums() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     let said = || {

@@ -13,7 +13,7 @@ use sandbox::error::Step;
 use sys::process::OWN_FILE;
 
 use super::client::{LOOK, TRIAL_ARGUMENT};
-use super::probe::{Need, Outcome, Probe, Refusal, advice, at_step};
+use super::probe::{Need, Outcome, Probe, Refusal, at_step};
 use crate::cli::{Cli, Command};
 use crate::collect::Failure;
 use crate::run::{self, Collected};
@@ -166,14 +166,12 @@ fn outcome(collected: &Collected) -> Outcome {
 }
 
 fn not_executed(errno: Errno) -> Refusal {
-    Refusal::Operation {
-        doing: "execute this program inside the sandbox".to_owned(),
+    Refusal::operation(
+        "execute this program inside the sandbox",
         errno,
-        advice: advice(
-            "the user of the client may not execute this file",
-            "make the file readable and executable for all",
-        ),
-    }
+        "the user of the client may not execute this file",
+        "make the file readable and executable for all",
+    )
 }
 
 fn of_layer(tier: Tier, layer: &Layer) -> Probe {

@@ -9,11 +9,11 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, pause};
-use sandbox::error::Step;
+use sandbox::error::{At as _, Step};
 use sys::notify;
 use sys::process::{Side, clone_process, open_pidfd};
 
-use super::probe::{Outcome, Refusal, advice};
+use super::probe::{Outcome, Refusal};
 
 /// Bytes that are read from the child.
 static TEXT: [u8; 13] = *b"runner doctor";
@@ -22,7 +22,7 @@ static TEXT: [u8; 13] = *b"runner doctor";
 pub(super) fn pidfd() -> Outcome {
     beside(|child| {
         let pidfd = open_pidfd(child.as_raw(), 0).map_err(|errno| {
-            refused(
+            Refusal::operation(
                 "open a descriptor of a process",
                 errno,
                 "descriptors of processes are refused, or this kernel is older than Linux 5.3; a run does without",
@@ -44,7 +44,7 @@ pub(super) fn descriptor() -> Outcome {
     beside(|child| {
         let copied = notify::copy_descriptor(child.as_raw(), child, 0);
         copied.map_err(|errno| {
-            refused(
+            Refusal::operation(
                 "copy a descriptor by pidfd_getfd",
                 errno,
                 "the call is refused by a filter or a security module, or not in this kernel",
@@ -61,7 +61,7 @@ pub(super) fn memory() -> Outcome {
         let mut bytes = [0; TEXT.len()];
         let read = notify::read_directly(child.as_raw(), TEXT.as_ptr().addr() as u64, &mut bytes);
         read.map_err(|errno| {
-            refused(
+            Refusal::operation(
                 "read memory by process_vm_readv",
                 errno,
                 "the call is refused by a filter or a security module; /proc/PID/mem is read instead",
@@ -95,19 +95,14 @@ pub(super) fn inotify() -> Outcome {
                 "allow inotify_init1 and inotify_add_watch in the seccomp profile",
             )
         };
-        refused("watch a directory", errno, cause, fix)
+        Refusal::operation("watch a directory", errno, cause, fix)
     })?;
     Ok("an instance made, a directory watched".to_owned())
 }
 
 /// Makes an attempt on a child that waits.
 fn beside(attempt: impl FnOnce(Pid) -> Outcome) -> Outcome {
-    let side = clone_process(0).map_err(|errno| sandbox::error::SetupError {
-        step: Step::CloneClient,
-        object: String::new(),
-        errno: errno as i32,
-    })?;
-    match side {
+    match clone_process(0).at(Step::CloneClient)? {
         Side::Child => loop {
             pause();
         },
@@ -118,13 +113,5 @@ fn beside(attempt: impl FnOnce(Pid) -> Outcome) -> Outcome {
             let _ = waitpid(child, None);
             outcome
         }
-    }
-}
-
-fn refused(doing: &str, errno: Errno, cause: &str, fix: &str) -> Refusal {
-    Refusal::Operation {
-        doing: doing.to_owned(),
-        errno,
-        advice: advice(cause, fix),
     }
 }

@@ -80,6 +80,16 @@ pub(super) enum Refusal {
     Run { text: String, fix: Option<String> },
 }
 
+impl Refusal {
+    pub(super) fn operation(doing: &str, errno: Errno, cause: &str, fix: &str) -> Self {
+        Self::Operation {
+            doing: doing.to_owned(),
+            errno,
+            advice: advice(cause, fix),
+        }
+    }
+}
+
 impl From<SetupError> for Refusal {
     fn from(error: SetupError) -> Self {
         Self::Step(error)
@@ -177,7 +187,7 @@ impl Probe {
 }
 
 /// Returns an advice with one fix.
-pub(super) fn advice(cause: &str, fix: &str) -> Advice {
+fn advice(cause: &str, fix: &str) -> Advice {
     Advice {
         cause: cause.to_owned(),
         fixes: vec![fix.to_owned()],

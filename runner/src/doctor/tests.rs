@@ -3,7 +3,7 @@
 
 use nix::errno::Errno;
 
-use super::probe::{Outcome, Refusal, advice};
+use super::probe::{Outcome, Refusal};
 use super::*;
 
 fn works() -> Outcome {
@@ -11,11 +11,12 @@ fn works() -> Outcome {
 }
 
 fn refused() -> Outcome {
-    Err(Refusal::Operation {
-        doing: "make a user namespace".to_owned(),
-        errno: Errno::EPERM,
-        advice: advice("a filter refuses it", "start the runner outside of it"),
-    })
+    Err(Refusal::operation(
+        "make a user namespace",
+        Errno::EPERM,
+        "a filter refuses it",
+        "start the runner outside of it",
+    ))
 }
 
 fn probe(id: &str, isolation: Option<Tier>, need: Need, outcome: Outcome) -> Probe {

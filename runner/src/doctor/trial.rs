@@ -33,81 +33,62 @@ pub(super) struct Trial {
     attempt: Attempt,
 }
 
+#[derive(Clone, Copy)]
 enum Attempt {
     /// Runs of the sandbox, which have a probe for each layer.
     Runs(fn() -> Vec<Probe>),
     One(fn() -> Outcome),
 }
 
-const fn one(
-    (id, what): (&'static str, &'static str),
+use Attempt::{One, Runs};
+
+const fn trial(
+    id: &'static str,
+    what: &'static str,
     isolation: Option<Tier>,
     need: Need,
-    attempt: fn() -> Outcome,
+    attempt: Attempt,
 ) -> Trial {
     Trial {
         id,
         what,
         isolation,
         need,
-        attempt: Attempt::One(attempt),
+        attempt,
     }
 }
-
-const fn runs(
-    (id, what): (&'static str, &'static str),
-    isolation: Option<Tier>,
-    need: Need,
-    attempt: fn() -> Vec<Probe>,
-) -> Trial {
-    Trial {
-        id,
-        what,
-        isolation,
-        need,
-        attempt: Attempt::Runs(attempt),
-    }
-}
-
-/// The run that decides on the verdict: case B with the default isolation.
-pub(super) const CASE: Trial = runs(
-    ("case", "case-b, as a user starts it"),
-    None,
-    Need::Required,
-    dry_run::case,
-);
-
-/// A run with isolation `inherited`, where the default is another one.
-pub(super) const INHERITED: Trial = runs(
-    ("inherited", "case-b with isolation inherited"),
-    Some(Tier::Inherited),
-    Need::Required,
-    dry_run::inherited,
-);
-
-/// An audit with the default isolation.
-pub(super) const AUDIT: Trial = runs(
-    ("audit", "an audit with shown directories"),
-    None,
-    Need::Audit,
-    dry_run::audit,
-);
 
 const ALONE: Option<Tier> = Some(Tier::Inherited);
 
+/// The run that decides on the verdict: case B with the default isolation.
+#[rustfmt::skip]
+pub(super) const CASE: Trial =
+    trial("case", "case-b, as a user starts it", None, Need::Required, Runs(dry_run::case));
+
+/// A run with isolation `inherited`, where the default is another one.
+#[rustfmt::skip]
+pub(super) const INHERITED: Trial =
+    trial("inherited", "case-b with isolation inherited", ALONE, Need::Required, Runs(dry_run::inherited));
+
+/// An audit with the default isolation.
+#[rustfmt::skip]
+pub(super) const AUDIT: Trial =
+    trial("audit", "an audit with shown directories", None, Need::Audit, Runs(dry_run::audit));
+
+/// Attempts without a run.
 #[rustfmt::skip]
 pub(super) const ATTEMPTS: &[Trial] = &[
-    one(("landlock-abi-1", "Landlock ABI 1: files and directories"), None, Need::Required, landlock::files),
-    one(("landlock-abi-2", "Landlock ABI 2: across directories"), None, Need::Required, landlock::refer),
-    one(("landlock-abi-3", "Landlock ABI 3: truncation"), None, Need::Required, landlock::truncation),
-    one(("landlock-abi-4", "Landlock ABI 4: TCP ports"), ALONE, Need::Required, landlock::tcp),
-    one(("landlock-abi-5", "Landlock ABI 5: ioctl on devices"), ALONE, Need::Required, landlock::device_ioctl),
-    one(("landlock-abi-6", "Landlock ABI 6: abstract sockets, signals"), ALONE, Need::Required, landlock::scopes),
-    one(("landlock-abi-7", "Landlock ABI 7: flags of the audit log"), None, Need::Used, landlock::log),
-    one(("pidfd", "a descriptor of a process"), None, Need::Used, features::pidfd),
-    one(("descriptor-copy", "a copy of a descriptor by pidfd_getfd"), None, Need::Used, features::descriptor),
-    one(("process-vm-readv", "memory by process_vm_readv"), None, Need::Used, features::memory),
-    one(("inotify", "inotify"), None, Need::Used, features::inotify),
+    trial("landlock-abi-1", "Landlock ABI 1: files and directories", None, Need::Required, One(landlock::files)),
+    trial("landlock-abi-2", "Landlock ABI 2: across directories", None, Need::Required, One(landlock::refer)),
+    trial("landlock-abi-3", "Landlock ABI 3: truncation", None, Need::Required, One(landlock::truncation)),
+    trial("landlock-abi-4", "Landlock ABI 4: TCP ports", ALONE, Need::Required, One(landlock::tcp)),
+    trial("landlock-abi-5", "Landlock ABI 5: ioctl on devices", ALONE, Need::Required, One(landlock::device_ioctl)),
+    trial("landlock-abi-6", "Landlock ABI 6: abstract sockets, signals", ALONE, Need::Required, One(landlock::scopes)),
+    trial("landlock-abi-7", "Landlock ABI 7: flags of the audit log", None, Need::Used, One(landlock::log)),
+    trial("pidfd", "a descriptor of a process", None, Need::Used, One(features::pidfd)),
+    trial("descriptor-copy", "a copy of a descriptor by pidfd_getfd", None, Need::Used, One(features::descriptor)),
+    trial("process-vm-readv", "memory by process_vm_readv", None, Need::Used, One(features::memory)),
+    trial("inotify", "inotify", None, Need::Used, One(features::inotify)),
 ];
 
 impl Trial {
@@ -139,8 +120,8 @@ impl Trial {
     fn finish(&self, mut process: Child) -> Result<Vec<Probe>, Refusal> {
         let output = process.stdout.take().map(OwnedFd::from);
         let limit = match self.attempt {
-            Attempt::Runs(_) => TIME_LIMIT,
-            Attempt::One(_) => ATTEMPT_LIMIT,
+            Runs(_) => TIME_LIMIT,
+            One(_) => ATTEMPT_LIMIT,
         };
         let read = read_to_end_within([output], limit);
         // Fails for a process that has ended. A killed trial takes its sandbox and its directory with it.
@@ -179,8 +160,8 @@ pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     ignore_file_size_signal();
     let probes = match trial.attempt {
-        Attempt::Runs(make) => make(),
-        Attempt::One(attempt) => vec![trial.probe(attempt())],
+        Runs(make) => make(),
+        One(attempt) => vec![trial.probe(attempt())],
     };
     match serde_json::to_writer(std::io::stdout(), &probes) {
         Ok(()) => ExitCode::SUCCESS,

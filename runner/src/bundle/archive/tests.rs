@@ -70,7 +70,17 @@ impl Made {
         let paths = [self.home.path(), empty.path(), empty.path()];
         let trees = paths.map(|path| File::open(path).unwrap().into());
         let trees = Trees::from_each(trees.into_iter()).unwrap();
-        let copied = write(&self.archive, &trees, reported, &self.limits, &secrets()).unwrap();
+        let mut copied = Copied::default();
+        let (limits, secrets) = (&self.limits, secrets());
+        write(
+            &self.archive,
+            &trees,
+            reported,
+            limits,
+            &secrets,
+            &mut copied,
+        )
+        .unwrap();
         let mut stored = Vec::new();
         (&self.archive).rewind().unwrap();
         for entry in tar::Archive::new(&self.archive).entries().unwrap() {

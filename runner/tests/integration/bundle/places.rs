@@ -23,7 +23,7 @@ fn assert_refused(place: &Place, run: Run, words: &[&str]) {
 }
 
 #[test]
-fn without_a_directory_of_its_own_for_the_evidence_nothing_is_run() {
+fn unusable_directory_prevents_the_run() {
     let place = Place::new();
     fs::create_dir_all(place.at("full/inside")).unwrap();
     fs::create_dir(place.at("empty")).unwrap();
@@ -49,7 +49,7 @@ fn without_a_directory_of_its_own_for_the_evidence_nothing_is_run() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_written_to_is_known_before_the_run() {
+fn unwritable_directory_prevents_the_run() {
     let place = Place::new();
     fs::create_dir(place.evidence()).unwrap();
     fs::set_permissions(place.evidence(), fs::Permissions::from_mode(0o555)).unwrap();
@@ -222,7 +222,7 @@ fn deep(limit: &str, options: &[&OsStr]) -> Output {
 }
 
 #[test]
-fn as_many_directories_as_are_walked_are_copied_whatever_the_soft_limit_on_open_files_is() {
+fn deepest_tree_is_copied_despite_a_soft_limit() {
     needs_sandbox!();
     let place = Place::new();
     let evidence = place.evidence();
@@ -241,7 +241,7 @@ fn as_many_directories_as_are_walked_are_copied_whatever_the_soft_limit_on_open_
 }
 
 #[test]
-fn a_hard_limit_on_open_files_below_what_evidence_takes_is_told_before_the_run() {
+fn low_hard_limit_on_files_prevents_the_run() {
     needs_sandbox!();
     let place = Place::new();
     let evidence = place.evidence();

@@ -148,7 +148,7 @@ fn tampering_is_found_even_with_new_digests() {
 }
 
 #[test]
-fn a_verification_of_what_is_no_bundle_is_wrong_use() {
+fn verify_of_another_directory_is_wrong_use() {
     let place = Place::new();
     fs::create_dir(place.at("empty")).unwrap();
     for (name, words) in [
@@ -169,7 +169,7 @@ fn a_verification_of_what_is_no_bundle_is_wrong_use() {
 }
 
 #[test]
-fn a_failed_run_and_one_without_a_client_leave_their_evidence_as_well() {
+fn failed_and_errored_runs_leave_evidence() {
     needs_sandbox!();
     let place = Place::new();
     assert_eq!(
@@ -221,7 +221,7 @@ fn a_run_that_is_interrupted_leaves_its_evidence() {
 }
 
 #[test]
-fn an_audits_output_is_there_whole_and_without_what_no_report_shows() {
+fn output_of_an_audit_is_whole_and_redacted() {
     needs_sandbox!();
     let place = Place::new();
     let line = "i=0; while [ $i -lt 3000 ]; do echo \"$i out\"; echo \"$i err\" >&2; i=$((i+1)); done
@@ -247,6 +247,18 @@ fn an_audits_output_is_there_whole_and_without_what_no_report_shows() {
 }
 
 #[test]
+fn policy_with_a_value_of_env_is_withheld() {
+    needs_sandbox!();
+    let place = Place::new();
+    let run = Run::case("audit").argument("--env=TOKEN=runner.audit/1");
+    place.run(run.client_argument("/bin/true"));
+    assert!(!place.evidence().join("case.toml").exists());
+    let reason = "the value of TOKEN is in it, which no report shows";
+    assert_eq!(place.reason("case.toml"), reason);
+    place.assert_verifies();
+}
+
+#[test]
 fn packed_and_unpacked_bundle_verifies() {
     needs_sandbox!();
     let place = Place::new();
@@ -255,7 +267,7 @@ fn packed_and_unpacked_bundle_verifies() {
 }
 
 #[test]
-fn a_file_with_a_value_of_an_env_option_is_listed_and_not_copied() {
+fn file_with_a_value_of_env_is_not_copied() {
     needs_sandbox!();
     let place = Place::new();
     // Across the boundary of two read buffers, encoded, and split by a slash in the path.

@@ -92,6 +92,23 @@ fn filter_around_the_runner_is_named_with_its_call() {
     }
 }
 
+/// Such a root has no trace of an engine.
+#[test]
+fn container_without_a_name_is_no_docker() {
+    needs_sandbox!();
+    for run in as_both(|| doctor().on_a_host_without("root=proc+dev+usr,namespaces")) {
+        let examined = Examined::of(run);
+        let probe = examined.probe("namespace");
+        assert_eq!(probe["status"], "refused");
+        let text = probe.to_string().to_lowercase();
+        assert!(
+            !text.contains("docker") && !text.contains("podman"),
+            "{text}"
+        );
+        examined.assert_tier(None);
+    }
+}
+
 #[test]
 fn limit_of_namespaces_is_named() {
     needs_sandbox!();

@@ -160,6 +160,7 @@ fn harmless_surroundings_cost_no_isolation() {
         ("network,read-only-root", "namespace"),
         ("network,namespaces,read-only-root", "inherited"),
         ("network,temporary", "namespace"),
+        ("set-id", "namespace"),
         ("network,open-files=256", "namespace"),
         ("network,data=8000000", "namespace"),
     ] {
