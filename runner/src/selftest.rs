@@ -18,11 +18,13 @@ use model::case::Tier;
 use model::evidence::{Evidence, Line};
 use model::profile::Settings;
 use policy::{self, PolicyError, Reference};
-use probes::hostile::reply::Said;
-use probes::hostile::{self, table};
+use probes::probe::Kind;
+use probes::reply::Said;
+use probes::{hostile, table};
 use report::{Form, RenderError};
 use sandbox::error::SetupError;
 use sandbox::guard::Guarded;
+use sandbox::verify::FRESH_PROC;
 use thiserror::Error;
 
 use crate::build_report::{self, PassedOver};
@@ -31,7 +33,8 @@ use crate::output;
 use crate::request::{ClientProgram, IsolationChoice, RunRequest, SelftestRequest};
 use crate::run::{self, RunError};
 use crate::workload::Workload;
-use judge::{Input, Outcome, Status, full_name};
+use judge::{Input, Outcome, Status};
+use show::Answer;
 use targets::Targets;
 
 pub(crate) use probes::hostile::{HOSTILE_ARGUMENT, main};
@@ -72,15 +75,6 @@ pub(crate) enum SelftestVerdict {
     Inconclusive,
 }
 
-/// Results of all classes.
-#[derive(Debug)]
-struct Answer {
-    tier: Tier,
-    /// Reason why a stronger isolation was not used.
-    because: Option<String>,
-    classes: Vec<Outcome>,
-}
-
 /// Makes the twins, then the attempts, and writes the answer to standard output.
 ///
 /// # Errors
@@ -98,11 +92,9 @@ pub(crate) fn run(request: SelftestRequest) -> Result<SelftestVerdict, SelftestE
             passed_over: done.passed_over,
         });
     }
-    let answer = Answer {
-        tier: done.tier,
-        because: done.passed_over.first().map(build_report::because),
-        classes: judge(&targets, done.tier, &outside, &done.evidence),
-    };
+    let because = done.passed_over.first().map(build_report::because);
+    let classes = judge(&targets, done.tier, &outside, &done.evidence);
+    let answer = Answer::new(done.tier, because, classes);
     let bytes = match request.form {
         Form::Human => answer
             .human(run::colour(io::stdout().is_terminal()))
@@ -111,7 +103,7 @@ pub(crate) fn run(request: SelftestRequest) -> Result<SelftestVerdict, SelftestE
     };
     let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());
     written.map_err(SelftestError::Write)?;
-    Ok(match answer.status() {
+    Ok(match answer.status {
         Status::Blocked => SelftestVerdict::Held,
         Status::Inconclusive if request.strict => SelftestVerdict::Inconclusive,
         Status::Inconclusive => SelftestVerdict::Held,
@@ -121,8 +113,8 @@ pub(crate) fn run(request: SelftestRequest) -> Result<SelftestVerdict, SelftestE
 
 fn twins(targets: &Targets) -> Vec<Said> {
     table::classes()
-        .flat_map(|class| class.attempts.iter().map(move |attempt| (class, attempt)))
-        .map(|(class, attempt)| targets.twin(&full_name(class, attempt), attempt))
+        .flat_map(|class| class.probes.iter().map(move |probe| (class, probe)))
+        .map(|(class, probe)| targets.twin(&class.full_name(probe), probe))
         .collect()
 }
 
@@ -131,14 +123,9 @@ fn run_request(isolation: IsolationChoice, targets: &Targets) -> Result<RunReque
     let built_in = |name: &str| Reference::BuiltIn(name.into());
     let mut further: Vec<OsString> = Vec::new();
     for class in table::classes() {
-        for attempt in class.attempts {
-            further.extend([hostile::ATTEMPT.into(), full_name(class, attempt).into()]);
-            further.extend(
-                targets
-                    .words(attempt.inside)
-                    .into_iter()
-                    .map(OsString::from),
-            );
+        for probe in class.probes {
+            further.extend([hostile::ATTEMPT.into(), class.full_name(probe).into()]);
+            further.extend(targets.texts(probe.inside));
         }
     }
     Ok(RunRequest {
@@ -168,14 +155,14 @@ fn judge(targets: &Targets, tier: Tier, outside: &[Said], evidence: &Evidence) -
             Line::NotJson { .. } => None,
         })
         .collect();
+    let shows_proc = evidence.layers.iter().all(|layer| layer.name != FRESH_PROC);
     let input = Input {
-        tier,
+        kind: Kind::of(tier, shows_proc),
         inside: &inside,
         outside,
         ledger: &evidence.attempts,
     };
-    let words = |attempt: &hostile::class::Attempt| targets.words(attempt.inside);
     table::classes()
-        .filter_map(|class| input.judge(class, &words))
+        .filter_map(|class| input.judge(class, |probe| targets.texts(probe.inside)))
         .collect()
 }

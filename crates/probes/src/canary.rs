@@ -8,22 +8,28 @@
 //! supervisor lets the call through, and the kernel itself must refuse it. A probe asks to be continued by the protocol
 //! of its socket, which other programs leave 0, and by the stub's port.
 
-mod attempts;
-mod table;
-
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::Path;
 
-use model::case::Tier;
+use model::evidence::{Attempt, CanaryMode as Mode};
 use nix::errno::Errno;
-use nix::sys::socket::SockProtocol;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-pub use table::{Expected, ExpectedRecord, Probe, ROUTES, Route, probes};
+use crate::probe::{Aim, Canary, Expected, Kind, Layer, LedgerEntry, Probe, by};
+use crate::reply::errno;
+use crate::table;
+use crate::table::network::MARK;
 
-/// Destination port of network probes that the supervisor answers.
-const ANSWERED_PORT: u16 = 443;
+pub use crate::table::ABSTRACT_INSIDE;
+
+/// Name of the probe that reaches the stub.
+pub const STUB: &str = "stub";
+/// Name of the probe that writes a file in the home.
+pub const HOME: &str = "home";
 
 /// Targets of the probes in one process.
 #[derive(Clone, Copy)]
@@ -36,9 +42,6 @@ pub struct ProbeEnv<'a> {
     pub stub_port: u16,
 }
 
-/// Makes one probe and returns the kernel's result.
-pub type ProbeFn = fn(&ProbeEnv<'_>) -> Result<(), Errno>;
-
 /// Result of one probe inside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
@@ -50,74 +53,116 @@ pub struct Observation {
     pub errno: i32,
 }
 
-/// Part that must refuse a probe: `CanaryMode` of the model, on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// The supervisor refuses the call.
-    Answered,
-    /// The supervisor lets the call through, and the kernel refuses it.
-    Continued,
+/// Expectation of a marked probe that the supervisor lets through. Loopback of a new network namespace has IPv6; a
+/// container's network may lack it, as Docker's do.
+const CONTINUED: Expected = Expected {
+    refusals: &[by(Layer::NetworkNamespace, Errno::ENETUNREACH)],
+    entry: LedgerEntry::None,
+};
+const CONTINUED_IPV6: Expected = Expected {
+    refusals: &[
+        by(Layer::NetworkNamespace, Errno::ENETUNREACH),
+        by(Layer::NetworkNamespace, Errno::EADDRNOTAVAIL),
+    ],
+    ..CONTINUED
+};
+
+/// One probe of the canary in one mode.
+#[derive(Debug)]
+pub struct Member {
+    /// Probe in the table.
+    pub probe: &'static Probe,
+    /// Name in the report.
+    pub name: &'static str,
+    /// Part that must refuse the probe.
+    pub mode: Mode,
+    /// Expected result.
+    pub expected: Expected,
+    /// Texts of the targets.
+    pub targets: Vec<OsString>,
 }
 
-impl Mode {
-    /// Both modes, in the order of the report.
-    pub const BOTH: [Self; 2] = [Self::Answered, Self::Continued];
+impl Member {
+    /// True if the probe must have a ledger entry.
+    pub fn must_be_recorded(&self) -> bool {
+        self.expected.entry != LedgerEntry::None
+    }
 
-    /// Destination port of a network probe in this mode.
-    fn port(self, stub_port: u16) -> u16 {
-        match self {
-            Self::Answered => ANSWERED_PORT,
-            Self::Continued => stub_port,
+    /// Checks that `attempt` is the ledger entry of the probe. The outcome is not compared.
+    pub fn is_recorded_by(&self, attempt: &Attempt) -> bool {
+        self.expected.entry.is(attempt, &self.targets)
+    }
+
+    /// Checks that `attempt` is the socket(2) before the recorded call.
+    pub fn is_socket_recorded_by(&self, attempt: &Attempt) -> bool {
+        self.expected.entry.is_socket_of(attempt, &self.targets)
+    }
+}
+
+/// Lists the probes of a kind of sandbox, in the order of the report.
+pub fn members(kind: Kind, env: &ProbeEnv<'_>) -> Vec<Member> {
+    let member = |probe: &'static Probe, canary: &Canary, mode| {
+        let mut targets = env.targets(probe);
+        let mut expected = *probe.expected(kind);
+        if let (true, Mode::Continued, Some(first)) = (canary.is_marked, mode, targets.first_mut())
+        {
+            let address = first.to_str().map(str::parse::<SocketAddr>);
+            if let Some(Ok(mut address)) = address {
+                address.set_port(env.stub_port);
+                *first = address.to_string().into();
+                let may_lack_address = address.is_ipv6() && kind == Kind::Inherited;
+                // In a container's network, the entry of an answered datagram is that of its socket.
+                expected = Expected {
+                    entry: probe.expected(Kind::Namespace).entry,
+                    ..if may_lack_address {
+                        CONTINUED_IPV6
+                    } else {
+                        CONTINUED
+                    }
+                };
+            }
+            targets.push(MARK.into());
+        }
+        Member {
+            probe,
+            name: canary.name,
+            mode,
+            expected,
+            targets,
+        }
+    };
+    let mut members = Vec::new();
+    for (probe, canary) in table::canary(kind) {
+        let refusal = probe.expected(kind).refusals.first();
+        let is_answered = refusal.is_some_and(|refusal| refusal.layer == Layer::Supervisor);
+        if is_answered {
+            members.push(member(probe, canary, Mode::Answered));
+        }
+        if canary.is_marked || !is_answered {
+            members.push(member(probe, canary, Mode::Continued));
         }
     }
-
-    /// Protocol that a datagram socket names in this mode.
-    fn protocol(self) -> Option<SockProtocol> {
-        (self == Self::Continued).then_some(SockProtocol::Udp)
-    }
-}
-
-/// Name of the probe that reaches the stub.
-pub const STUB: &str = "stub";
-/// Name of the probe that depends on Landlock's scopes, which ABI 6 added.
-pub const ABSTRACT_INSIDE: &str = "abstract-socket-inside";
-
-/// Kind of sandbox, which selects the probes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// New root with a /proc of its own.
-    Namespace,
-    /// New root without /proc.
-    NamespaceWithoutProc,
-    /// Root and network of the container.
-    Inherited,
-}
-
-impl Kind {
-    /// Kind of a sandbox by its tier; `shows_proc` says that its root has a /proc.
-    pub fn of(tier: Tier, shows_proc: bool) -> Self {
-        match tier {
-            Tier::Namespace if shows_proc => Self::Namespace,
-            Tier::Namespace => Self::NamespaceWithoutProc,
-            Tier::Inherited => Self::Inherited,
-        }
-    }
+    members
 }
 
 /// Makes all probes inside.
 pub fn observe(kind: Kind, env: &ProbeEnv<'_>) -> Vec<Observation> {
-    let mut observed = Vec::new();
-    for route in ROUTES {
-        for mode in Mode::BOTH {
-            let made = (route.attempt)(mode.port(env.stub_port), mode.protocol());
-            observed.push(observation(route.name, mode, made));
-        }
+    let mut observed = vec![observation(
+        HOME,
+        Mode::Continued,
+        write_home(&env.plan.home),
+    )];
+    for member in members(kind, env) {
+        let made = member.probe.call.make(&member.targets).map(drop);
+        observed.push(observation(member.name, member.mode, made));
     }
-    observed.extend(
-        probes(kind).map(|probe| observation(probe.name, probe.mode(), (probe.inside)(env))),
-    );
     observed
+}
+
+fn write_home(home: &OsStr) -> Result<(), Errno> {
+    let path = Path::new(home).join(".canary");
+    let written = File::create_new(&path).and_then(|mut file| file.write_all(b"canary"));
+    fs::remove_file(&path).and(written).map_err(errno)
 }
 
 /// Observation of a probe with this result.
@@ -146,4 +191,38 @@ pub struct CanaryTargets {
     pub outside_file: OsString,
     /// Address at which the runner listens on loopback, in a container's network; else `None`.
     pub neighbour: Option<SocketAddr>,
+}
+
+impl ProbeEnv<'_> {
+    /// Texts of the targets of a probe.
+    pub fn targets(&self, probe: &Probe) -> Vec<OsString> {
+        probe.inside.iter().map(|aim| self.text(*aim)).collect()
+    }
+
+    /// Text of a target; empty for a target that the canary does not have.
+    fn text(&self, aim: Aim) -> OsString {
+        let plan = self.plan;
+        match aim {
+            Aim::Word(word) => word.into(),
+            Aim::AbstractStream => format!("@{}", plan.outside_socket).into(),
+            Aim::InsideSocket => format!("@{}", plan.inside_socket).into(),
+            Aim::ClosedDirectory => plan.outside_directory.clone(),
+            Aim::UnruledFile => plan.unruled_file.clone(),
+            Aim::NewFile => plan.outside_file.clone(),
+            Aim::TcpListener => plan
+                .neighbour
+                .map_or_else(OsString::new, |to| to.to_string().into()),
+            Aim::Victim | Aim::Init => self.init.to_string().into(),
+            Aim::VictimDirectory | Aim::InitDirectory => format!("/proc/{}/", self.init).into(),
+            Aim::AbstractDatagram
+            | Aim::StreamSocket
+            | Aim::DatagramSocket
+            | Aim::UdpListener
+            | Aim::Supervisor
+            | Aim::Directory
+            | Aim::ReadableFile
+            | Aim::WritableFile
+            | Aim::ProgramFile => OsString::new(),
+        }
+    }
 }

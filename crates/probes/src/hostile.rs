@@ -1,54 +1,37 @@
-//! Hostile client inside the runner's executable. It makes the attempts that its command line names, each in its own
+//! Hostile client inside the runner's executable. It makes the probes that its command line names, each in its own
 //! process. The result of each is a line of JSON on standard output.
 //!
 //! The same code makes the twins outside. Arguments before the first `--attempt` are ignored: they are those of any
 //! client.
 
-pub mod class;
-mod files;
-mod kernel;
-mod mounts;
-mod names;
-mod network;
-mod processes;
-pub mod reply;
-mod sockets;
-pub mod table;
-mod twin_env;
-
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::unistd::alarm;
 use sys::attempt::allow_any_tracer;
-use sys::process::{OWN_FILE, executed_path, read_to_end_within, wait_within};
+use sys::process::{read_to_end_within, wait_within};
 
-use class::{Attempt, NOTHING, TwinEnv};
-use reply::{Reply, Said};
-
-/// Hidden first argument that makes the runner's executable the hostile client.
-pub const HOSTILE_ARGUMENT: &str = "__hostile";
+pub use crate::own_program::HOSTILE_ARGUMENT;
+use crate::own_program::{CRASH, NOTHING_TO_DO, own_file};
+use crate::probe::{NOTHING, TwinEnv};
+use crate::reply::{self, Reply, Said};
+use crate::{table, twin_env};
 
 /// Option that begins an attempt; its name and its targets follow.
 pub const ATTEMPT: &str = "--attempt";
-/// Option that makes one attempt in this process; environment, name and targets follow.
+/// Option that makes one attempt in this process; its name and its targets follow.
 const MAKE: &str = "--make";
+/// Option like [`MAKE`] for a twin, in its environment.
+const TWIN: &str = "--twin";
 /// Option that waits until standard input ends.
 pub(super) const WAIT: &str = "--wait";
 /// Option that starts a waiting process, prints its pid and exits, so that the waiting process is no child of the
 /// caller.
 pub const WAIT_APART: &str = "--wait-apart";
-/// Option that aborts.
-pub(super) const CRASH: &str = "--crash";
-/// Option that exits with success.
-pub(super) const NOTHING_TO_DO: &str = "--nothing";
-
 /// Time limit of an attempt, in seconds, by SIGALRM.
 const ATTEMPT_SECONDS: u32 = 20;
 /// Time limit of an attempt's process. A stopped process gets no SIGALRM, so its parent kills it at this limit.
@@ -71,21 +54,12 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         }
         [WAIT_APART, ..] => wait_apart(),
         [CRASH, ..] => std::process::abort(),
-        [MAKE, around, name, aims @ ..] => {
+        [option @ (MAKE | TWIN), name, aims @ ..] => {
             let _ = alarm::set(ATTEMPT_SECONDS);
-            say(&make(around, name, aims))
+            say(&make(*option == TWIN, name, aims))
         }
         ordinary => make_all(ordinary),
     }
-}
-
-/// File of this program: /proc/self/exe, or the path by which the program was executed. If a container covers parts of
-/// /proc, the sandbox has no /proc (see `sandbox::root`).
-pub(super) fn own_file() -> PathBuf {
-    let own = Path::new(OWN_FILE);
-    executed_path()
-        .filter(|_| own.symlink_metadata().is_err())
-        .unwrap_or_else(|| own.to_owned())
 }
 
 fn wait_apart() -> ExitCode {
@@ -106,7 +80,7 @@ fn make_all(words: &[&str]) -> ExitCode {
         let Some((name, aims)) = attempt.split_first() else {
             continue;
         };
-        let said = in_own_process(TwinEnv::Host, name, aims, |_| {});
+        let said = in_own_process(MAKE, name, aims, |_| {});
         if say(&said) != ExitCode::SUCCESS {
             return ExitCode::FAILURE;
         }
@@ -114,16 +88,21 @@ fn make_all(words: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Makes the twin of a probe in a new process of this program, in its environment. `change` may modify the command.
+pub fn twin(name: &str, aims: &[impl AsRef<OsStr>], change: impl FnOnce(&mut Command)) -> Said {
+    in_own_process(TWIN, name, aims, change)
+}
+
 /// Makes one attempt in a new process of this program and returns its result. If the process prints no result, its exit
-/// status is the result. `change` may modify the command.
-pub fn in_own_process(
-    around: TwinEnv,
+/// status is the result.
+fn in_own_process(
+    option: &str,
     name: &str,
-    aims: &[impl AsRef<str>],
+    aims: &[impl AsRef<OsStr>],
     change: impl FnOnce(&mut Command),
 ) -> Said {
     let mut command = Command::new(own_file());
-    command.args([HOSTILE_ARGUMENT, MAKE, around.word(), name]);
+    command.args([HOSTILE_ARGUMENT, option, name]);
     command.args(aims.iter().map(AsRef::as_ref));
     command.stdout(Stdio::piped());
     change(&mut command);
@@ -178,40 +157,30 @@ fn say(said: &Said) -> ExitCode {
     }
 }
 
-fn make(around: &str, name: &str, aims: &[&str]) -> Said {
+fn make(is_twin: bool, name: &str, aims: &[&str]) -> Said {
     let said = |reply, detail| Said {
         attempt: name.to_owned(),
         reply,
         detail,
     };
-    let Some(attempt) = find(name) else {
+    let Some(probe) = table::find(name) else {
         return said(Reply::Unmade, "no such attempt".to_owned());
     };
-    let around = TwinEnv::ALL
-        .into_iter()
-        .find(|known| known.word() == around);
-    let prepared = match around.map(twin_env::prepare) {
-        Some(Ok(prepared)) => prepared,
-        Some(Err(error)) => return said(Reply::Unmade, error.to_string()),
-        None => return said(Reply::Unmade, "no such environment".to_owned()),
+    let env = if is_twin {
+        probe.twin_env
+    } else {
+        TwinEnv::Host
     };
-    let aims: Vec<String> = aims.iter().map(|word| (*word).to_owned()).collect();
-    let outcome = (attempt.make)(&aims);
+    let prepared = match twin_env::prepare(env) {
+        Ok(prepared) => prepared,
+        Err(error) => return said(Reply::Unmade, error.to_string()),
+    };
+    let aims: Vec<OsString> = aims.iter().map(OsString::from).collect();
+    let outcome = probe.call.make(&aims);
     drop(prepared);
     match outcome {
         Ok(detail) => said(Reply::Through, detail),
         Err(NOTHING) => said(Reply::Nothing, String::new()),
         Err(errno) => said(Reply::Refused(errno as i32), String::new()),
     }
-}
-
-fn find(name: &str) -> Option<&'static Attempt> {
-    let (class, attempt) = name.rsplit_once('/')?;
-    let class = table::classes().find(|known| known.id == class)?;
-    class.attempts.iter().find(|known| known.name == attempt)
-}
-
-/// Errno of an I/O error.
-pub(super) fn errno(error: io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

@@ -3,16 +3,19 @@
 pub mod outside;
 pub mod targets;
 
-use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus};
+use model::evidence::{Attempt, Canary, CanaryMode as Mode, CanaryStatus, Outcome};
 use nix::errno::Errno;
-
-pub use probes::canary::{
-    ABSTRACT_INSIDE, Expected, ExpectedRecord, Kind, Mode, Observation, ROUTES, STUB, probes,
+use nix::unistd::Pid;
+use probes::canary::{
+    ABSTRACT_INSIDE, CanaryTargets, HOME, Member, Observation, ProbeEnv, STUB, members,
 };
+
+pub use probes::probe::Kind;
 
 /// Evidence about the canary of one run.
 pub(super) struct Context<'a> {
     pub(super) kind: Kind,
+    pub(super) targets: &'a CanaryTargets,
     pub(super) stub_port: u16,
     pub(super) observed: &'a [Observation],
     /// Ledger entries from the time of the canary.
@@ -24,41 +27,50 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Probes of this run. No ledger entry of the canary depends on the pid of init.
+    fn members(&self) -> Vec<Member> {
+        let env = ProbeEnv {
+            plan: self.targets,
+            init: Pid::from_raw(1),
+            stub_port: self.stub_port,
+        };
+        members(self.kind, &env)
+    }
+
     /// Compares each probe's result with the expected one. A probe without a result, or without its expected ledger
     /// entry, is not held.
     pub(super) fn judge(&self) -> Vec<Canary> {
-        let reached = Expected {
-            errno: None,
-            instead: None,
-            record: None,
-        };
-        let mut canaries = vec![self.canary(STUB, Mode::Continued, reached)];
-        for route in ROUTES {
-            for mode in Mode::BOTH {
-                let expected = route.expected(self.kind, mode, self.stub_port);
-                canaries.push(self.canary(route.name, mode, expected));
-            }
+        let positive = [STUB, HOME].map(|name| self.canary(name, Mode::Continued, None));
+        let mut canaries = Vec::from(positive);
+        for member in self.members() {
+            canaries.push(self.canary(member.name, member.mode, Some(&member)));
         }
-        let probes = probes(self.kind);
-        canaries
-            .extend(probes.map(|probe| self.canary(probe.name, probe.mode(), probe.expected())));
         canaries
     }
 
-    fn canary(&self, name: &str, mode: Mode, expected: Expected) -> Canary {
+    /// Judges a probe; without `member` the probe must succeed.
+    fn canary(&self, name: &str, mode: Mode, member: Option<&Member>) -> Canary {
         let found = self
             .observed
             .iter()
             .find(|one| one.name == name && one.mode == mode);
         let errno = found.map(|one| one.errno);
-        let instead = expected.instead.map(|errno| errno as i32);
-        let wanted = errno
-            .filter(|_| errno == instead)
-            .unwrap_or_else(|| expected.errno.map_or(0, |errno| errno as i32));
+        let refusals = member.iter().flat_map(|member| member.expected.refusals);
+        let mut expected = refusals.filter_map(|refusal| Some(refusal.reply.errno()? as i32));
+        let first = expected.next().unwrap_or(0);
+        let wanted = expected
+            .find(|other| errno == Some(*other))
+            .unwrap_or(first);
         let as_expected = errno == Some(wanted);
-        let recorded = expected
-            .record
-            .is_none_or(|record| self.recorded.iter().any(|attempt| record.is(attempt)));
+        let outcome = match mode {
+            Mode::Answered => Outcome::Denied(Errno::from_raw(wanted)),
+            Mode::Continued => Outcome::Allowed,
+        };
+        let is_entry = |attempt: &Attempt| {
+            member.is_none_or(|member| member.is_recorded_by(attempt)) && attempt.outcome == outcome
+        };
+        let recorded =
+            !member.is_some_and(Member::must_be_recorded) || self.recorded.iter().any(is_entry);
         let unscoped = name == ABSTRACT_INSIDE && !self.scopes;
         // A ledger entry proves that the supervisor itself refused, even if the host refuses too.
         let is_seen = mode == Mode::Answered && as_expected && recorded;
@@ -70,14 +82,14 @@ impl Context<'_> {
             Some(_) | None => CanaryStatus::NotHeld,
         };
         // Without a ledger entry for the call or its socket, the call did not reach the supervisor.
-        let is_notified = |record: ExpectedRecord| {
+        let is_notified = |member: &Member| {
             self.recorded
                 .iter()
-                .any(|attempt| record.is(attempt) || record.is_socket(attempt))
+                .any(|attempt| is_entry(attempt) || member.is_socket_recorded_by(attempt))
         };
         let unseen = mode == Mode::Answered
             && status == CanaryStatus::NotApplicable
-            && expected.record.is_some_and(|record| !is_notified(record));
+            && member.is_some_and(|member| !is_notified(member));
         let observed = match errno {
             None => "missing".to_owned(),
             Some(errno) if as_expected && !recorded => format!("{}, not recorded", text(errno)),
@@ -85,10 +97,7 @@ impl Context<'_> {
         };
         Canary {
             name: name.to_owned(),
-            mode: match mode {
-                Mode::Answered => CanaryMode::Answered,
-                Mode::Continued => CanaryMode::Continued,
-            },
+            mode,
             expected: text(wanted),
             observed,
             status,

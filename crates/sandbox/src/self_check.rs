@@ -7,12 +7,14 @@ use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd as _;
 
+use model::evidence::CanaryMode;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{self, fstat};
 use nix::unistd::Pid;
-use probes::canary::{self, Kind, Mode, Observation, ProbeEnv};
+use probes::canary::{self, Observation, ProbeEnv};
+use probes::probe::Kind;
 use serde::{Deserialize, Serialize};
 use sys::fds::survives_exec;
 
@@ -83,7 +85,11 @@ pub(super) fn gather(
         .map(|(key, value)| (key.to_owned(), value.trim().to_owned()))
         .collect();
     let (stub_peer, reached) = reach_stub(port);
-    let mut observations = vec![canary::observation(canary::STUB, Mode::Continued, reached)];
+    let mut observations = vec![canary::observation(
+        canary::STUB,
+        CanaryMode::Continued,
+        reached,
+    )];
     let kind = Kind::of(plan.tier, proc_view.shows_proc);
     let env = ProbeEnv {
         plan: &plan.probe,

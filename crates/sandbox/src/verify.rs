@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use model::case::Tier;
-use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
+use model::evidence::{Attempt, Canary, CanaryStatus, Layer, LayerNeed, LayerStatus};
 use model::layout::{HOME, HOST_NAME, INSIDE_ID, TMP, WORK};
 
 use self::mounts::{Mount, parse_mounts};
@@ -42,10 +42,7 @@ impl Isolation {
         let all: Vec<String> = absent
             .map(|layer| format!("{}: {}", layer.name, layer.detail))
             .chain(through.map(|canary| {
-                let mode = match canary.mode {
-                    CanaryMode::Answered => "answered",
-                    CanaryMode::Continued => "continued",
-                };
+                let mode = canary.mode.word();
                 format!(
                     "probe {} ({mode}): expected {}, found {}",
                     canary.name, canary.expected, canary.observed
@@ -84,6 +81,7 @@ pub fn judge(report: &SelfCheck, outside: &HostView<'_>) -> Isolation {
     };
     let context = canary::Context {
         kind: Kind::of(outside.plan.tier, report.shows_proc),
+        targets: &outside.plan.probe,
         stub_port: outside.stub_port,
         observed: &report.observations,
         recorded: outside.recorded,
@@ -126,13 +124,16 @@ fn own_layers(report: &SelfCheck, outside: &HostView<'_>) -> Vec<Layer> {
     layers
 }
 
+/// Name of the layer that only a sandbox without a fresh /proc has.
+pub const FRESH_PROC: &str = "fresh /proc";
+
 /// Returns the layer of a sandbox without a fresh /proc.
 fn without_proc() -> Layer {
     let files = HARMLESS.join(", ");
     Layer {
         need: LayerNeed::IfOffered,
         ..layer(
-            "fresh /proc",
+            FRESH_PROC,
             false,
             format!(
                 "this container covers files of its own /proc, so the client has only {files} of it; Docker mounts one with `--security-opt systempaths=unconfined`, Podman with `--security-opt unmask=ALL`"

@@ -1,28 +1,122 @@
-//! Escape attempts of the hostile client that `runner selftest` starts: each call has led out of a sandbox before.
+//! System calls of the probes: each has led out of a sandbox before.
 //!
 //! Each call passes only memory of this process. A successful call has no effect beyond the end of the process.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString, OsString};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
+
+/// System call that takes numbers and pointers. The kernel reads and writes no memory of this process except at these
+/// pointers.
+#[derive(Clone, Copy, Debug)]
+pub struct RawCall {
+    number: libc::c_long,
+    /// The result is a new descriptor.
+    opens: bool,
+}
+
+/// Argument of a [`RawCall`].
+#[derive(Clone, Copy, Debug)]
+pub enum Argument {
+    /// Number.
+    Number(i64),
+    /// Pointer to a C string.
+    Text(&'static CStr),
+    /// Pointer to a structure that the kernel reads.
+    Words(&'static [u64]),
+    /// Pointer to 512 zeroed bytes that the kernel may overwrite.
+    Buffer,
+    /// The target of this index: a number, or a pointer to a path.
+    Target(usize),
+}
+
+const MAX_ARGUMENTS: usize = 6;
+const BUFFER_WORDS: usize = 64;
+
+macro_rules! raw_calls {
+    ($($name:ident $number:ident $opens:literal;)*) => {
+        #[allow(missing_docs, reason = "each is the call of its name")]
+        impl RawCall {
+            $(pub const $name: Self = Self { number: libc::$number, opens: $opens };)*
+        }
+    };
+}
+
+raw_calls! {
+    ADD_KEY SYS_add_key false;
+    BPF SYS_bpf true;
+    CHROOT SYS_chroot false;
+    FANOTIFY_INIT SYS_fanotify_init true;
+    FSOPEN SYS_fsopen true;
+    FSPICK SYS_fspick true;
+    IO_URING_SETUP SYS_io_uring_setup true;
+    IOPRIO_SET SYS_ioprio_set false;
+    KCMP SYS_kcmp false;
+    KEYCTL SYS_keyctl false;
+    MOUNT SYS_mount false;
+    MOUNT_SETATTR SYS_mount_setattr false;
+    NAME_TO_HANDLE_AT SYS_name_to_handle_at false;
+    OPEN_BY_HANDLE_AT SYS_open_by_handle_at true;
+    OPEN_TREE SYS_open_tree true;
+    PERF_EVENT_OPEN SYS_perf_event_open true;
+    PIDFD_SEND_SIGNAL SYS_pidfd_send_signal false;
+    PRLIMIT SYS_prlimit64 false;
+    REQUEST_KEY SYS_request_key false;
+    SCHED_SETSCHEDULER SYS_sched_setscheduler false;
+    SETPRIORITY SYS_setpriority false;
+    SETXATTR SYS_setxattr false;
+    SOCKET SYS_socket true;
+    UNSHARE SYS_unshare false;
+    USERFAULTFD SYS_userfaultfd true;
+}
+
+/// Makes a call, and closes a descriptor that it returns. `targets` are the values of [`Argument::Target`].
+///
+/// # Errors
+/// The errno of the call; `EDESTADDRREQ` without a target.
+pub fn call(call: RawCall, arguments: &[Argument], targets: &[OsString]) -> Result<(), Errno> {
+    let mut values = [0; MAX_ARGUMENTS];
+    let mut buffers = [[0_u64; BUFFER_WORDS]; MAX_ARGUMENTS];
+    let mut paths: [CString; MAX_ARGUMENTS] = Default::default();
+    let places = values.iter_mut().zip(&mut buffers).zip(&mut paths);
+    for (((value, buffer), path), argument) in places.zip(arguments) {
+        *value = match argument {
+            Argument::Number(number) => *number as usize,
+            Argument::Text(text) => text.as_ptr().expose_provenance(),
+            Argument::Words(words) => words.as_ptr().expose_provenance(),
+            Argument::Buffer => buffer.as_mut_ptr().expose_provenance(),
+            Argument::Target(index) => {
+                let target = targets.get(*index).ok_or(Errno::EDESTADDRREQ)?;
+                match target.to_str().map(str::parse::<i64>) {
+                    Some(Ok(number)) => number as usize,
+                    Some(Err(_)) | None => {
+                        let bytes = target.as_bytes();
+                        *path = CString::new(bytes).map_err(|_| Errno::EDESTADDRREQ)?;
+                        path.as_ptr().expose_provenance()
+                    }
+                }
+            }
+        };
+    }
+    let [first, second, third, fourth, fifth, sixth] = values;
+    // SAFETY: every pointer outlives the call. The kernel overwrites buffers only, which are larger than each structure
+    // that these calls write.
+    let result = unsafe { libc::syscall(call.number, first, second, third, fourth, fifth, sixth) };
+    if call.opens {
+        return descriptor(result).map(drop);
+    }
+    Errno::result(result).map(drop)
+}
 
 /// Owned descriptor of a successful `libc::syscall` result.
 fn descriptor(result: libc::c_long) -> Result<OwnedFd, Errno> {
     let number = Errno::result(result)?;
     // SAFETY: every caller passes the result of a call that has just made this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(number as i32) })
-}
-
-/// socket(2) by numbers, including families and types without a name in any library.
-///
-/// # Errors
-/// The errno of the call.
-pub fn socket(family: i32, kind: i32, protocol: i32) -> Result<OwnedFd, Errno> {
-    // SAFETY: three integers.
-    descriptor(unsafe { libc::syscall(libc::SYS_socket, family, kind, protocol) })
 }
 
 /// socket(2) by its x32 system call number.
@@ -152,21 +246,31 @@ pub fn connect_shared(socket: impl AsFd, address: &SharedAddress) -> Result<(), 
     Errno::result(result).map(drop)
 }
 
-/// ioctl_console(2) TIOCLINUX, subcode 3: pastes the selection of the console. `high` is the upper half of the request,
-/// which the kernel ignores.
+/// Request that puts bytes into the input of a terminal.
+#[derive(Clone, Copy, Debug)]
+pub enum Input {
+    /// TIOCSTI of ioctl_tty(2).
+    Typed,
+    /// TIOCLINUX of ioctl_console(2), subcode 3: the selection of the console.
+    Pasted,
+}
+
+/// Puts bytes into the input of a terminal. `high` is the upper half of the request, which the kernel ignores.
 ///
 /// # Errors
-/// The errno of the call; `ENOTTY` from a terminal that is not a console.
-pub fn paste_selection(terminal: impl AsFd, high: u32) -> Result<(), Errno> {
-    let subcode = 3_u8;
-    let request = u64::from(high) << 32 | libc::TIOCLINUX;
-    // SAFETY: this subcode reads the one byte that the pointer addresses.
+/// The errno of the call; `ENOTTY` from a terminal that does not know the request.
+pub fn push_input(terminal: impl AsFd, input: Input, high: u32) -> Result<(), Errno> {
+    let (low, byte) = match input {
+        Input::Typed => (libc::TIOCSTI, b'#'),
+        Input::Pasted => (libc::TIOCLINUX, 3),
+    };
+    // SAFETY: both requests read the one byte that the pointer addresses.
     let result = unsafe {
         libc::syscall(
             libc::SYS_ioctl,
             terminal.as_fd().as_raw_fd(),
-            request,
-            &raw const subcode,
+            u64::from(high) << 32 | low,
+            &raw const byte,
         )
     };
     Errno::result(result).map(drop)
@@ -188,14 +292,14 @@ pub fn controlling_terminal(master: impl AsFd) -> Result<OwnedFd, Errno> {
     Ok(slave)
 }
 
-/// clone3(2) of a child in a new user namespace; the child exits at once.
+/// clone3(2) of a child with these flags; the child exits at once.
 ///
 /// # Errors
 /// The errno of the call.
-pub fn clone3_in_user_namespace() -> Result<(), Errno> {
+pub fn clone3(flags: libc::c_int) -> Result<(), Errno> {
     // struct clone_args, first published size: flags, pidfd, child_tid, parent_tid, exit_signal, stack, size, tls.
     let mut request = [0_u64; 8];
-    request[0] = libc::CLONE_NEWUSER as u64;
+    request[0] = flags as u64;
     request[4] = libc::SIGCHLD as u64;
     // SAFETY: the kernel reads `request` only. Without CLONE_VM the child is a copy that continues here.
     let result =
@@ -206,174 +310,6 @@ pub fn clone3_in_user_namespace() -> Result<(), Errno> {
         unsafe { libc::_exit(0) };
     }
     nix::sys::wait::waitpid(Pid::from_raw(child as i32), None).map(drop)
-}
-
-/// fsopen(2) of a tmpfs.
-///
-/// # Errors
-/// The errno of the call.
-pub fn open_tmpfs() -> Result<OwnedFd, Errno> {
-    // SAFETY: a C string that outlives the call, and flags.
-    descriptor(unsafe { libc::syscall(libc::SYS_fsopen, c"tmpfs".as_ptr(), 0) })
-}
-
-/// KEY_SPEC_PROCESS_KEYRING of keyctl(2). The keyring ends with this process.
-const PROCESS_KEYRING: libc::c_long = -2;
-
-/// add_key(2) to the keyring of this process.
-///
-/// # Errors
-/// The errno of the call.
-pub fn add_key() -> Result<(), Errno> {
-    let value = b"x";
-    // SAFETY: two C strings and one byte, which outlive the call.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_add_key,
-            c"user".as_ptr(),
-            c"runner-selftest".as_ptr(),
-            value.as_ptr(),
-            value.len(),
-            PROCESS_KEYRING,
-        )
-    };
-    Errno::result(result).map(drop)
-}
-
-/// request_key(2) of a key that does not exist.
-///
-/// # Errors
-/// The errno of the call; `ENOKEY` after all keyrings were searched.
-pub fn request_key() -> Result<(), Errno> {
-    let nothing = std::ptr::null::<libc::c_char>();
-    // SAFETY: two C strings that outlive the call; the third may be null.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_request_key,
-            c"user".as_ptr(),
-            c"runner-selftest-that-nobody-has".as_ptr(),
-            nothing,
-            0,
-        )
-    };
-    Errno::result(result).map(drop)
-}
-
-/// keyctl(2), KEYCTL_GET_KEYRING_ID: looks up the session keyring and does not create it.
-///
-/// # Errors
-/// The errno of the call.
-pub fn find_session_keyring() -> Result<(), Errno> {
-    const GET_KEYRING_ID: libc::c_long = 0;
-    const SESSION_KEYRING: libc::c_long = -3;
-    // SAFETY: three integers.
-    let result = unsafe { libc::syscall(libc::SYS_keyctl, GET_KEYRING_ID, SESSION_KEYRING, 0) };
-    Errno::result(result).map(drop)
-}
-
-/// bpf(2), BPF_MAP_CREATE: creates an array of one entry.
-///
-/// # Errors
-/// The errno of the call.
-pub fn create_bpf_map() -> Result<OwnedFd, Errno> {
-    // union bpf_attr: map type (array), key size, value size, number of entries.
-    let mut attributes = [0_u32; 32];
-    for (to, from) in attributes.iter_mut().zip([2, 4, 4, 1]) {
-        *to = from;
-    }
-    // SAFETY: the kernel reads the attributes; their size is passed.
-    descriptor(unsafe {
-        libc::syscall(
-            libc::SYS_bpf,
-            0,
-            attributes.as_ptr(),
-            size_of_val(&attributes),
-        )
-    })
-}
-
-/// perf_event_open(2): counts the task clock of this process in user mode.
-///
-/// # Errors
-/// The errno of the call.
-pub fn open_perf_event() -> Result<OwnedFd, Errno> {
-    // struct perf_event_attr of the first published size, 64 bytes. Set are PERF_TYPE_SOFTWARE and the size,
-    // PERF_COUNT_SW_TASK_CLOCK, and the flags exclude_kernel and exclude_hv.
-    let mut attributes = [0_u64; 8];
-    attributes[0] = 1 | 64 << 32;
-    attributes[1] = 1;
-    attributes[5] = 1 << 5 | 1 << 6;
-    // SAFETY: the kernel reads the attributes, which hold their size.
-    descriptor(unsafe {
-        libc::syscall(libc::SYS_perf_event_open, attributes.as_ptr(), 0, -1, -1, 0)
-    })
-}
-
-/// userfaultfd(2) for page faults of user mode.
-///
-/// # Errors
-/// The errno of the call.
-pub fn userfaultfd() -> Result<OwnedFd, Errno> {
-    const USER_MODE_ONLY: libc::c_int = 1;
-    // SAFETY: one integer.
-    descriptor(unsafe { libc::syscall(libc::SYS_userfaultfd, USER_MODE_ONLY) })
-}
-
-/// `struct file_handle` of linux/fs.h, large enough for the longest handle (MAX_HANDLE_SZ).
-#[repr(C)]
-#[derive(Debug)]
-pub struct Handle {
-    bytes: u32,
-    kind: i32,
-    storage: [u8; 128],
-}
-
-impl Handle {
-    /// Returns a handle that names no file.
-    pub const fn empty() -> Self {
-        Self {
-            bytes: 128,
-            kind: 0,
-            storage: [0; 128],
-        }
-    }
-}
-
-/// name_to_handle_at(2): the handle of the file at `path`.
-///
-/// # Errors
-/// The errno of the call.
-pub fn name_to_handle(path: &CStr) -> Result<Handle, Errno> {
-    let mut handle = Handle::empty();
-    let mut mount: libc::c_int = 0;
-    // SAFETY: the C string, the handle, which holds its capacity, and the int outlive the call.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_name_to_handle_at,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            &raw mut handle,
-            &raw mut mount,
-            0,
-        )
-    };
-    Errno::result(result).map(|_| handle)
-}
-
-/// open_by_handle_at(2) on the mount of the current directory.
-///
-/// # Errors
-/// The errno of the call.
-pub fn open_by_handle(handle: &Handle) -> Result<OwnedFd, Errno> {
-    // SAFETY: the kernel reads the handle, which holds its size.
-    descriptor(unsafe {
-        libc::syscall(
-            libc::SYS_open_by_handle_at,
-            libc::AT_FDCWD,
-            std::ptr::from_ref(handle),
-            libc::O_RDONLY,
-        )
-    })
 }
 
 /// prctl(2) PR_SET_PTRACER: lets any process of the same user trace this one, even if Yama restricts tracing to

@@ -2,8 +2,8 @@
 //! clocks and random numbers that several crates need.
 //!
 //! This is the only crate with `unsafe`. It knows the interface of the kernel, and no policy, set-up order or message
-//! of the sandbox. Errors are the errno of the kernel. [`attempt`], [`probe_calls`] and [`test_network`] hold raw calls
-//! of probes and of the selftest.
+//! of the sandbox. Errors are the errno of the kernel. [`attempt`] and [`test_network`] hold raw calls
+//! of probes.
 
 #![allow(unsafe_code)]
 
@@ -14,7 +14,6 @@ pub mod marks;
 pub mod mount;
 pub mod net;
 pub mod notify;
-pub mod probe_calls;
 pub mod process;
 pub mod random;
 pub mod read;

@@ -1,5 +1,6 @@
 //! Harmless targets on this machine for the attempts and their twins. They are removed with the runner.
 
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::Range;
@@ -11,9 +12,9 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::{io, thread};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use probes::hostile::class::{Aim, Attempt};
-use probes::hostile::reply::Said;
 use probes::hostile::{self, HOSTILE_ARGUMENT, WAIT_APART};
+use probes::probe::{Aim, Probe};
+use probes::reply::Said;
 use sandbox::guard::Guarded;
 use sys::process::OWN_FILE;
 use sys::random;
@@ -94,41 +95,40 @@ impl Targets {
         })
     }
 
-    /// Text of an aim, as an argument of the hostile client.
-    pub(super) fn word(&self, aim: Aim) -> String {
-        let at = |name: &str| {
-            self.directory
-                .path()
-                .join(name)
-                .to_string_lossy()
-                .into_owned()
-        };
+    /// Texts of targets, as arguments of the hostile client.
+    pub(super) fn texts(&self, aims: &[Aim]) -> Vec<OsString> {
+        aims.iter().map(|aim| self.text(*aim)).collect()
+    }
+
+    /// Text of a target; empty for a target that only the canary has.
+    fn text(&self, aim: Aim) -> OsString {
+        let at = |name: &str| self.directory.path().join(name).into_os_string();
         match aim {
-            Aim::Word(word) => word.to_owned(),
-            Aim::AbstractStream => format!("@{}", self.abstract_stream),
-            Aim::AbstractDatagram => format!("@{}", self.abstract_datagram),
+            Aim::Word(word) => word.into(),
+            Aim::AbstractStream => format!("@{}", self.abstract_stream).into(),
+            Aim::AbstractDatagram => format!("@{}", self.abstract_datagram).into(),
             Aim::StreamSocket => at(STREAM),
             Aim::DatagramSocket => at(DATAGRAM),
-            Aim::TcpListener => self.tcp.to_string(),
-            Aim::UdpListener => self.udp.to_string(),
-            Aim::Victim => self.victim.to_string(),
-            Aim::VictimDirectory => format!("/proc/{}/", self.victim),
-            Aim::Supervisor => std::process::id().to_string(),
+            Aim::TcpListener => self.tcp.to_string().into(),
+            Aim::UdpListener => self.udp.to_string().into(),
+            Aim::Victim => self.victim.to_string().into(),
+            Aim::VictimDirectory => format!("/proc/{}/", self.victim).into(),
+            Aim::Init => "1".into(),
+            Aim::InitDirectory => "/proc/1/".into(),
+            Aim::Supervisor => std::process::id().to_string().into(),
             Aim::Directory => at(OPEN),
             Aim::ReadableFile => at(READABLE),
             Aim::WritableFile => at(WRITABLE),
             Aim::ProgramFile => at(PROGRAM),
+            Aim::InsideSocket | Aim::ClosedDirectory | Aim::UnruledFile | Aim::NewFile => {
+                OsString::new()
+            }
         }
     }
 
-    pub(super) fn words(&self, aims: &[Aim]) -> Vec<String> {
-        aims.iter().map(|aim| self.word(*aim)).collect()
-    }
-
     /// Makes the twin of an attempt outside the sandbox.
-    pub(super) fn twin(&self, name: &str, attempt: &Attempt) -> Said {
-        let words = self.words(attempt.outside);
-        hostile::in_own_process(attempt.twin_env, name, &words, |command| {
+    pub(super) fn twin(&self, name: &str, probe: &Probe) -> Said {
+        hostile::twin(name, &self.texts(probe.outside), |command| {
             command.env("HOME", self.directory.path().join(HOME));
             command.stdin(Stdio::null()).stderr(Stdio::null());
         })

@@ -102,11 +102,10 @@ fn a_socket_of_the_engine_in_the_container_is_not_reached() {
 #[ignore = "needs container engines: .ci/containers"]
 fn a_neighbour_on_the_shared_loopback_is_not_reached() {
     for (engine, flags, tier) in STARTS {
-        let target = format!("tcp:{NEIGHBOUR}");
         let neighbour = engine.start(
             &[NONE, fixtures(), "--entrypoint", CLIENT],
             IMAGE,
-            &["--listen", &target, "--attempt", "sleep"],
+            &["--listen", NEIGHBOUR, "--attempt", "sleep"],
         );
         until("the neighbour", || {
             neighbour.logs().contains("asleep").then_some(())

@@ -1,6 +1,7 @@
-//! Ways out of a sandbox, one class per test: the attempt inside, with the errno of the layer that refuses it, and its
-//! positive twin outside, where the same attempt succeeds.
+//! Ways out of a sandbox by the code of a fixture. The table of probes (`selftest`) has each single call with its errno,
+//! layer, ledger entry and twin; here are arrivals outside, contents of the sandbox, and limits.
 
+mod arrival;
 pub(crate) mod attempt;
 mod files;
 mod inheritance;

@@ -12,10 +12,11 @@ use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use probes::canary::{CanaryTargets, ProbeEnv, ProbeFn};
+use probes::canary::{CanaryTargets, ProbeEnv};
+use probes::probe::{Call, Kind, Probe};
+use probes::table;
 use sys::process::{OWN_FILE, read_to_end_within, wait_within};
 
-use super::{Kind, ROUTES, probes};
 use crate::error::{At as _, SetupError, Step};
 
 /// Hidden first argument that starts this executable as the process of the outside probes.
@@ -84,7 +85,7 @@ impl Outside {
             return Err(Errno::EPERM).at_object(Step::TryOutside, how);
         }
         let is_refused = |name: &str| lines().any(|line| line == (name, REFUSED));
-        let names = attempts(self.tier).map(|(name, _)| name);
+        let names = attempts(self.tier).map(|(name, ..)| name);
         let missing = |name: &&str| !lines().any(|(known, word)| known == *name && word != TRIED);
         let names: Vec<&'static str> = names.collect();
         if let Some(name) = names.iter().find(|name| missing(name)) {
@@ -97,12 +98,9 @@ impl Outside {
 }
 
 /// Lists the probes that have an outside variant. They do not use /proc.
-fn attempts(tier: Tier) -> impl Iterator<Item = (&'static str, ProbeFn)> {
-    let routes = ROUTES.iter().map(|route| (route.name, route.outside));
-    let probes = probes(Kind::of(tier, true)).map(|probe| (probe.name, probe.outside));
-    routes
-        .chain(probes)
-        .filter_map(|(name, outside)| Some((name, outside?)))
+fn attempts(tier: Tier) -> impl Iterator<Item = (&'static str, &'static Probe, Call)> {
+    table::canary(Kind::of(tier, true))
+        .filter_map(|(probe, canary)| Some((canary.name, probe, canary.outside?)))
 }
 
 /// Runs the process of the outside probes. The argument is the tier; standard input has the targets as JSON.
@@ -124,9 +122,9 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     };
     let mut out = io::stdout();
     let mut say = |name: &str, what: &str| out.write_all(format!("{name} {what}\n").as_bytes());
-    for (name, attempt) in attempts(tier) {
+    for (name, probe, call) in attempts(tier) {
         let tried = say(name, TRIED);
-        let result = if attempt(&env).is_err() {
+        let result = if call.make(&env.targets(probe)).is_err() {
             REFUSED
         } else {
             MADE
@@ -145,7 +143,7 @@ mod tests {
     #[test]
     fn names_of_attempts_are_lines() {
         for tier in Tier::ALL {
-            for (name, _) in attempts(tier) {
+            for (name, ..) in attempts(tier) {
                 assert!(!name.contains([' ', '\n']), "{name}");
             }
         }

@@ -1,5 +1,8 @@
-use model::evidence::{AttemptKind, Outcome};
-use probes::canary::{ExpectedRecord, observation};
+use std::net::SocketAddr;
+
+use model::evidence::AttemptKind;
+use probes::canary::observation;
+use probes::probe::LedgerEntry;
 
 use super::*;
 
@@ -34,27 +37,65 @@ struct Results {
     recorded: Vec<Attempt>,
 }
 
-const STUB_PORT: u16 = 8000;
 const KINDS: [Kind; 3] = [Kind::Namespace, Kind::NamespaceWithoutProc, Kind::Inherited];
 
+fn targets() -> CanaryTargets {
+    CanaryTargets {
+        home: "/home".into(),
+        unruled_file: "/.canary".into(),
+        inside_socket: "inside".to_owned(),
+        outside_socket: "outside".to_owned(),
+        outside_directory: "/usr".into(),
+        outside_file: "/canary".into(),
+        neighbour: Some(([127, 0, 0, 1], 9).into()),
+    }
+}
+
+fn context<'a>(kind: Kind, results: &'a Results, targets: &'a CanaryTargets) -> Context<'a> {
+    Context {
+        kind,
+        targets,
+        stub_port: 8000,
+        observed: &results.observed,
+        recorded: &results.recorded,
+        refused_outside: &[],
+        scopes: true,
+    }
+}
+
 fn as_expected(kind: Kind) -> Results {
-    let mut observed = vec![observation(STUB, Mode::Continued, Ok(()))];
+    let empty = Results {
+        observed: Vec::new(),
+        recorded: Vec::new(),
+    };
+    let positive = [STUB, HOME].map(|name| observation(name, Mode::Continued, Ok(())));
+    let mut observed = Vec::from(positive);
     let mut recorded = Vec::new();
-    let routes = ROUTES.iter().flat_map(|route| {
-        Mode::BOTH.map(|mode| (route.name, mode, route.expected(kind, mode, STUB_PORT)))
-    });
-    let probes = probes(kind).map(|probe| (probe.name, probe.mode(), probe.expected()));
-    for (name, mode, expected) in routes.chain(probes) {
-        observed.push(observation(name, mode, expected.errno.map_or(Ok(()), Err)));
-        if let Some(ExpectedRecord {
-            syscall,
-            family,
-            destination,
-            outcome,
-        }) = expected.record
-        {
-            let (address, port) = destination.unzip();
-            recorded.push(record(syscall, family, address, port, outcome));
+    for member in context(kind, &empty, &targets()).members() {
+        let refusal = member.expected.refusals.first().unwrap();
+        let errno = refusal.reply.errno().unwrap();
+        observed.push(observation(member.name, member.mode, Err(errno)));
+        let outcome = match member.mode {
+            Mode::Answered => Outcome::Denied(errno),
+            Mode::Continued => Outcome::Allowed,
+        };
+        let number = |index: usize| member.targets.get(index)?.to_str()?.parse().ok();
+        match member.expected.entry {
+            LedgerEntry::None => {}
+            LedgerEntry::Call(call) => recorded.push(record(call, None, None, None, outcome)),
+            LedgerEntry::To(call) => {
+                let target = member.targets[0].to_str().unwrap();
+                let to = target.parse::<SocketAddr>().ok();
+                let family = to.map(|to| if to.is_ipv4() { "inet" } else { "inet6" });
+                let address = to.map_or(target.to_owned(), |to| to.ip().to_string());
+                let port = to.map(|to| to.port());
+                recorded.push(record(call, family, Some(&address), port, outcome));
+            }
+            LedgerEntry::Socket(family, kind) => recorded.push(Attempt {
+                socket_type: Some(kind.to_owned()),
+                protocol: number(2),
+                ..record("socket", Some(family), None, None, outcome)
+            }),
         }
     }
     Results { observed, recorded }
@@ -66,14 +107,11 @@ fn judge(
     refused_outside: &[&'static str],
     scopes: bool,
 ) -> Vec<Canary> {
-    let Results { observed, recorded } = results;
+    let targets = targets();
     Context {
-        kind,
-        stub_port: STUB_PORT,
-        observed,
-        recorded,
         refused_outside,
         scopes,
+        ..context(kind, results, &targets)
     }
     .judge()
 }
@@ -103,7 +141,7 @@ fn probes_with_expected_errno_and_entry_are_held() {
                 .all(|canary| canary.status == CanaryStatus::Held),
             "{canaries:?}"
         );
-        assert_eq!(canaries.len(), 1 + 2 * ROUTES.len() + probes(kind).count());
+        assert_eq!(canaries.len(), as_expected(kind).observed.len());
     }
 }
 
@@ -164,7 +202,7 @@ fn inherited_datagram_probes_are_refused_at_socket() {
 #[test]
 fn inherited_network_may_lack_ipv6_addresses() {
     for kind in KINDS {
-        for mode in Mode::BOTH {
+        for mode in [Mode::Answered, Mode::Continued] {
             let mut results = as_expected(kind);
             for one in &mut results.observed {
                 if one.mode == mode && ["tcp4", "tcp6", "udp6"].contains(&one.name.as_str()) {

@@ -1,8 +1,10 @@
 use model::evidence::AttemptKind;
 use nix::errno::Errno;
-use probes::hostile::class::{Aim, KILLED, by};
+use probes::probe::{Aim, KILLED, Layer, by};
 
 use super::*;
+
+const KINDS: [Kind; 3] = [Kind::Namespace, Kind::NamespaceWithoutProc, Kind::Inherited];
 
 const NAME: &str = "sockets/example/stream";
 
@@ -11,8 +13,12 @@ const REFUSALS: &[Refusal] = &[
     by(Layer::OwnRoot, Errno::ENOENT),
 ];
 
-const fn example(record: LedgerEntry) -> Attempt {
-    Attempt::new("stream", |_| Ok(String::new()))
+const fn example(record: LedgerEntry) -> Probe {
+    named("stream", record)
+}
+
+const fn named(name: &'static str, record: LedgerEntry) -> Probe {
+    Probe::new(name, |_| Ok(String::new()))
         .at(&[Aim::Word("192.0.2.1:443")])
         .blocked(REFUSALS, record)
         .twin_arrives(&[Errno::ENOTTY])
@@ -21,10 +27,10 @@ const fn example(record: LedgerEntry) -> Attempt {
 static PLAIN: Class = Class {
     id: "sockets/example",
     about: "",
-    attempts: &[example(LedgerEntry::None)],
+    probes: &[example(LedgerEntry::None)],
 };
 static EVIDENCE: Class = Class {
-    attempts: &[example(LedgerEntry::To("connect"))],
+    probes: &[example(LedgerEntry::To("connect"))],
     ..PLAIN
 };
 
@@ -63,21 +69,21 @@ fn judged(
     ledger: &[evidence::Attempt],
 ) -> (Status, String) {
     let input = Input {
-        tier: Tier::Namespace,
+        kind: Kind::Namespace,
         inside,
         outside,
         ledger,
     };
-    let words = |attempt: &Attempt| {
-        let word = |aim: &Aim| {
+    let texts = |probe: &Probe| {
+        let text = |aim: &Aim| {
             let Aim::Word(word) = aim else {
                 panic!("{aim:?}")
             };
-            (*word).to_owned()
+            word.into()
         };
-        attempt.inside.iter().map(word).collect()
+        probe.inside.iter().map(text).collect()
     };
-    let mut outcome = input.judge(class, &words).unwrap();
+    let mut outcome = input.judge(class, texts).unwrap();
     let attempt = outcome.attempts.remove(0);
     assert_eq!(outcome.status, attempt.status);
     (attempt.status, attempt.reason.unwrap_or_default())
@@ -204,7 +210,7 @@ fn unrecorded_attempt_is_inconclusive_when_refused_outside() {
 fn sockets_in_the_ledger_are_told_apart_by_their_protocol() {
     let refusal = by(Layer::Supervisor, Errno::EPROTONOSUPPORT);
     let record = LedgerEntry::Socket("inet", "stream");
-    let words = ["2", "1", "262"].map(str::to_owned);
+    let words = ["2", "1", "262"].map(OsString::from);
     let of = |protocol| evidence::Attempt {
         syscall: "socket".into(),
         socket_type: Some("stream".to_owned()),
@@ -218,12 +224,9 @@ fn sockets_in_the_ledger_are_told_apart_by_their_protocol() {
 #[test]
 fn a_class_is_as_its_worst_attempt() {
     static TWO: Class = Class {
-        attempts: &[
+        probes: &[
             example(LedgerEntry::None),
-            Attempt {
-                name: "other",
-                ..example(LedgerEntry::None)
-            },
+            named("other", LedgerEntry::None),
         ],
         ..PLAIN
     };
@@ -237,29 +240,23 @@ fn a_class_is_as_its_worst_attempt() {
         twin.reply = Reply::Through;
     }
     let input = Input {
-        tier: Tier::Namespace,
+        kind: Kind::Namespace,
         inside: &inside,
         outside: &outside,
         ledger: &[],
     };
-    let outcome = input.judge(&TWO, &|_| Vec::new()).unwrap();
+    let outcome = input.judge(&TWO, |_| Vec::new()).unwrap();
     assert_eq!(outcome.status, Status::Through);
-    assert_eq!(outcome.because(), "other: it got through");
+    assert_eq!(outcome.because, "other: it got through");
 }
 
 #[test]
 fn attempts_of_one_reason_stand_together() {
     static THREE: Class = Class {
-        attempts: &[
+        probes: &[
             example(LedgerEntry::None),
-            Attempt {
-                name: "other",
-                ..example(LedgerEntry::None)
-            },
-            Attempt {
-                name: "third",
-                ..example(LedgerEntry::None)
-            },
+            named("other", LedgerEntry::None),
+            named("third", LedgerEntry::None),
         ],
         ..PLAIN
     };
@@ -269,7 +266,7 @@ fn attempts_of_one_reason_stand_together() {
     };
     let refused = |errno: Errno| Reply::Refused(errno as i32);
     let input = Input {
-        tier: Tier::Namespace,
+        kind: Kind::Namespace,
         inside: &[
             named("stream", refused(Errno::EPERM)),
             named("third", refused(Errno::EPERM)),
@@ -277,9 +274,9 @@ fn attempts_of_one_reason_stand_together() {
         outside: &[],
         ledger: &[],
     };
-    let outcome = input.judge(&THREE, &|_| Vec::new()).unwrap();
+    let outcome = input.judge(&THREE, |_| Vec::new()).unwrap();
     assert_eq!(
-        outcome.because(),
+        outcome.because,
         "stream, third: EPERM inside, not ENETUNREACH or ENOENT; other: the client did not make it"
     );
 }
@@ -287,24 +284,22 @@ fn attempts_of_one_reason_stand_together() {
 #[test]
 fn a_class_that_a_tier_has_nothing_of_is_left_out() {
     static ELSEWHERE: Class = Class {
-        attempts: &[example(LedgerEntry::None).inherited(&[], LedgerEntry::None)],
+        probes: &[example(LedgerEntry::None).inherited(&[], LedgerEntry::None)],
         ..PLAIN
     };
     let input = Input {
-        tier: Tier::Inherited,
+        kind: Kind::Inherited,
         inside: &[],
         outside: &[],
         ledger: &[],
     };
-    assert!(input.judge(&ELSEWHERE, &|_| Vec::new()).is_none());
+    assert!(input.judge(&ELSEWHERE, |_| Vec::new()).is_none());
 }
 
 #[test]
 fn a_killed_child_is_blocked_only_by_the_signal_of_the_filter() {
     static KILLS: Class = Class {
-        attempts: &[
-            Attempt::new("stream", |_| Ok(String::new())).blocked(&[KILLED], LedgerEntry::None)
-        ],
+        probes: &[Probe::new("stream", |_| Ok(String::new())).blocked(&[KILLED], LedgerEntry::None)],
         ..PLAIN
     };
     let outside = said(Reply::Through);
@@ -314,14 +309,15 @@ fn a_killed_child_is_blocked_only_by_the_signal_of_the_filter() {
 }
 
 #[test]
-fn every_attempt_has_a_name_of_its_own_and_something_that_blocks_it() {
+fn every_probe_has_a_name_and_a_refusal() {
     let mut names: Vec<String> = Vec::new();
-    for class in probes::hostile::table::classes() {
+    for class in probes::table::classes() {
         assert_eq!(class.id.split('/').count(), 2, "{}", class.id);
-        for attempt in class.attempts {
-            assert!(!attempt.namespace.refusals.is_empty(), "{}", class.id);
-            assert_eq!(attempt.inside.len(), attempt.outside.len(), "{}", class.id);
-            names.push(full_name(class, attempt));
+        for probe in class.probes {
+            let mut refusals = KINDS.map(|kind| probe.expected(kind).refusals).into_iter();
+            assert!(refusals.any(|list| !list.is_empty()), "{}", class.id);
+            assert_eq!(probe.inside.len(), probe.outside.len(), "{}", class.id);
+            names.push(class.full_name(probe));
         }
     }
     let all = names.len();
@@ -333,12 +329,10 @@ fn every_attempt_has_a_name_of_its_own_and_something_that_blocks_it() {
 /// No errno is both a refusal and an arrival.
 #[test]
 fn no_refusal_is_an_arrival() {
-    for class in probes::hostile::table::classes() {
-        for attempt in class.attempts {
-            for column in [&attempt.namespace, &attempt.inherited] {
-                for refusal in column.refusals {
-                    assert!(!arrived(refusal.reply, attempt), "{}", class.id);
-                }
+    for class in probes::table::classes() {
+        for probe in class.probes {
+            for refusal in KINDS.iter().flat_map(|kind| probe.expected(*kind).refusals) {
+                assert!(!arrived(refusal.reply, probe), "{}", class.id);
             }
         }
     }

@@ -104,36 +104,16 @@ fn lines(text: &str) -> Vec<Made> {
         .collect()
 }
 
-/// Makes one attempt outside, after `surroundings` (`--world`, `--own-namespaces`, `--listen ADDRESS`).
+/// Makes one attempt outside.
 #[track_caller]
-pub(crate) fn outside(surroundings: &str, attempt: &str) -> Made {
+pub(crate) fn outside(attempt: &str) -> Made {
     let mut command = Command::new(fixture("hostile-client"));
-    command.args(words(surroundings)).arg("--attempt");
-    let command = command.args(words(attempt)).stdin(Stdio::null());
-    let output = command.output().unwrap();
+    let command = command.arg("--attempt").args(words(attempt));
+    let output = command.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let mut made = lines(&said);
     assert_eq!(made.len(), 1, "{attempt}: {:?} {said}", output.status);
     made.remove(0)
-}
-
-/// Asserts that each attempt is refused inside with its errno and succeeds outside, in these surroundings.
-#[track_caller]
-pub(crate) fn refused(cases: &[(&str, &str, &str)]) {
-    refused_inside(
-        &cases
-            .iter()
-            .map(|case| (case.0, case.1))
-            .collect::<Vec<_>>(),
-    );
-    for (attempt, _, surroundings) in cases {
-        // `--self`: in the fixture's own process, since pid 1 outside is the host's.
-        let twin = match *surroundings {
-            "--self" => outside("", &attempt.replace("/proc/1/", "/proc/self/")),
-            surroundings => outside(surroundings, attempt),
-        };
-        assert_eq!(twin.outcome, "ok", "twin of {attempt}");
-    }
 }
 
 /// Asserts the outcome of each attempt inside.

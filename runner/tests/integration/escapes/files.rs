@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::attempt::{inside, inside_one, outside, refused, refused_inside, said, with_client};
+use super::attempt::{inside, inside_one, outside, refused_inside, said, with_client};
 use crate::kit::{Run, fixture};
 use crate::needs_sandbox;
 
@@ -46,13 +46,10 @@ fn nothing_of_the_host_is_there() {
         assert_eq!(inside_one(attempt).detail, names, "{attempt}");
     }
     // The twin: the host has more entries.
-    assert_ne!(
-        outside("", "list /etc").detail,
-        inside_one("list /etc").detail
-    );
+    assert_ne!(outside("list /etc").detail, inside_one("list /etc").detail);
     refused_inside(&[("list /run", "ENOENT"), ("list /var/run", "ENOENT")]);
     let current = format!("list {current}");
-    assert_eq!(outside("", &current).outcome, "ok");
+    assert_eq!(outside(&current).outcome, "ok");
 }
 
 #[test]
@@ -87,11 +84,6 @@ fn the_name_service_files_tell_nothing_of_the_host() {
 fn only_home_and_tmp_can_be_written() {
     needs_sandbox!();
     refused_inside(&[
-        ("create /new", "EROFS"),
-        ("create /etc/new", "EROFS"),
-        ("create /client/new", "EROFS"),
-        ("create /dev/new", "EROFS"),
-        ("create /home/new", "EROFS"),
         ("create /proc/new", "ENOENT"),
         ("mkdir /new", "EROFS"),
         ("open-write /etc/passwd", "EROFS"),
@@ -104,26 +96,6 @@ fn only_home_and_tmp_can_be_written() {
         ("mkdir /tmp/directory", "ok"),
         ("create /dev/shm/other", "ok"),
         ("write /dev/null x", "ok"),
-    ]);
-}
-
-#[test]
-fn nothing_below_proc_can_be_written() {
-    needs_sandbox!();
-    // Landlock refuses: the mode of each file would let its owner write.
-    refused(&[
-        ("open-write /proc/self/comm", "EACCES", ""),
-        ("open-write /proc/self/mem", "EACCES", ""),
-        ("open-write /proc/self/oom_score_adj", "EACCES", ""),
-        ("open-write /proc/self/coredump_filter", "EACCES", ""),
-        ("open-write /proc/self/timerslack_ns", "EACCES", ""),
-    ]);
-    refused_inside(&[
-        ("open-write /proc/sys/kernel/core_pattern", "EACCES"),
-        ("open-write /proc/sys/kernel/hostname", "EACCES"),
-        ("open-write /proc/sys/net/ipv4/ip_forward", "EACCES"),
-        ("open-write /proc/self/uid_map", "EACCES"),
-        ("open-write /proc/self/setgroups", "EACCES"),
     ]);
 }
 
@@ -156,37 +128,7 @@ fn the_program_cannot_overwrite_itself() {
     assert_eq!(fs::read(&program).unwrap(), before);
     // The twin: the program no longer runs, so the file can be written.
     let twin = format!("open-write {}", program.display());
-    assert_eq!(outside("", &twin).outcome, "ok");
-}
-
-#[test]
-fn no_device_node_is_made() {
-    needs_sandbox!();
-    refused_inside(&[
-        ("device-node /tmp/null 1 3", "EACCES"),
-        ("device-node /home/sandbox/null 1 3", "EACCES"),
-        // A whiteout, which needs no capability.
-        ("device-node /tmp/whiteout 0 0", "EACCES"),
-        ("device-node /dev/null-2 1 3", "EROFS"),
-    ]);
-    let directory = tempfile::tempdir().unwrap();
-    let twin = format!("device-node {}/whiteout 0 0", directory.path().display());
-    assert_eq!(outside("", &twin).outcome, "ok");
-}
-
-#[test]
-fn nothing_that_the_client_writes_to_a_file_is_executed() {
-    needs_sandbox!();
-    let directory = tempfile::tempdir().unwrap();
-    refused_inside(&[
-        ("execute-copy /home/sandbox", "EACCES"),
-        ("execute-copy /tmp", "EACCES"),
-        ("execute-copy /dev/shm", "EACCES"),
-        ("execute /etc/passwd", "EACCES"),
-        ("execute /client/agent-cli", "ok"),
-    ]);
-    let twin = format!("execute-copy {}", directory.path().display());
-    assert_eq!(outside("", &twin).outcome, "ok");
+    assert_eq!(outside(&twin).outcome, "ok");
 }
 
 /// Memory is on no mount, so neither `noexec` nor Landlock covers it. A program started from memory stays in the same
@@ -205,13 +147,6 @@ fn no_file_would_give_the_rights_of_its_owner() {
     let program = directory.path().join("program");
     fs::write(&program, "").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
-    let twin = outside("", &format!("set-user-id {}", directory.path().display()));
+    let twin = outside(&format!("set-user-id {}", directory.path().display()));
     assert_eq!(twin.detail, program.display().to_string());
-}
-
-/// The secret scan would not cover extended attributes.
-#[test]
-fn files_have_no_attributes_of_their_own() {
-    needs_sandbox!();
-    refused(&[("set-attribute /tmp", "EOPNOTSUPP", "")]);
 }

@@ -89,7 +89,7 @@ fn the_environment_is_made_from_nothing() {
         made,
         "environment=AGENT_API_KEY,AGENT_BASE_URL,HOME,TMPDIR host=sandbox domain=(none)"
     );
-    let twin = outside("", "surroundings").detail;
+    let twin = outside("surroundings").detail;
     assert!(
         twin.contains("PATH") && !twin.contains("host=sandbox "),
         "{twin}"

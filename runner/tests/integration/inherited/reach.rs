@@ -15,7 +15,7 @@ use crate::needs_sandbox;
 fn refused(cases: &[(&str, &str)]) {
     refused_inside_of(case_b, cases);
     for (attempt, _) in cases {
-        assert_eq!(outside("", attempt).outcome, "ok", "twin of {attempt}");
+        assert_eq!(outside(attempt).outcome, "ok", "twin of {attempt}");
     }
 }
 
@@ -55,7 +55,7 @@ fn files_of_the_container_are_closed_to_reading_and_writing() {
     );
     refused_inside_of(case_b, &[(&format!("truncate {file}"), "EACCES")]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "x");
-    assert_eq!(outside("", &format!("truncate {file}")).outcome, "ok");
+    assert_eq!(outside(&format!("truncate {file}")).outcome, "ok");
     assert_eq!(fs::read_dir(&path).unwrap().count(), 1);
 }
 
@@ -80,7 +80,7 @@ fn modes_are_changed_of_what_is_the_clients_own_and_of_nothing_else() {
     let mode = |path: &str| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file), mode(&path)), (0o666, 0o755));
     for attempt in ["chmod", "set-times", "change-owner"] {
-        assert_eq!(outside("", &format!("{attempt} {file}")).outcome, "ok");
+        assert_eq!(outside(&format!("{attempt} {file}")).outcome, "ok");
     }
 }
 
@@ -99,7 +99,7 @@ fn attributes_of_files_are_not_changed_and_nobody_is_kept_waiting() {
         ],
     );
     for attempt in ["set-file-attributes", "set-flags", "lease"] {
-        let made = outside("", &format!("{attempt} {file}")).outcome;
+        let made = outside(&format!("{attempt} {file}")).outcome;
         // Older kernels have no file_setattr(2).
         let lacks = attempt == "set-file-attributes" && made == "ENOSYS";
         assert!(made == "ok" || lacks, "twin of {attempt}: {made}");
@@ -164,15 +164,6 @@ fn no_process_of_the_container_is_reached() {
 #[test]
 fn no_socket_but_one_to_the_stub_is_of_use() {
     needs_sandbox!();
-    refused(&[
-        ("socket 1 1 0", "EACCES"),
-        ("socket 1 2 0", "EACCES"),
-        ("socket 1 1 1", "EACCES"),
-        ("socket 2 2 0", "EACCES"),
-        ("socket 2 2 17", "EACCES"),
-        ("socket 10 2 0", "EACCES"),
-        ("own-listener 127.0.0.1:0", "EACCES"),
-    ]);
     refused_inside_of(
         case_b,
         &[
@@ -180,6 +171,7 @@ fn no_socket_but_one_to_the_stub_is_of_use() {
             ("tcp [::1]:9", "EACCES"),
             ("tcp 0.0.0.0:9", "EACCES"),
             ("tcp 192.0.2.1:9", "ENETUNREACH"),
+            ("own-listener 127.0.0.1:0", "EACCES"),
             ("bind 127.0.0.1:0", "EACCES"),
             ("bind 127.0.0.1:8080", "EACCES"),
             ("stub 127.0.0.1", "ok"),
@@ -205,7 +197,7 @@ fn a_socket_of_the_container_is_not_reached_by_a_pair() {
     assert!(heard() && heard() && !heard(), "the twins and nobody else");
     // Stream and seqpacket sockets ignore the message's address and send to their peer.
     for kind in ["stream", "seqpacket"] {
-        outside("", &format!("unix-sendto-of-pair {name} {kind}"));
+        outside(&format!("unix-sendto-of-pair {name} {kind}"));
         assert!(!heard(), "{kind}");
     }
 }
@@ -233,12 +225,4 @@ fn the_client_is_who_started_the_runner_and_has_no_capability() {
             "{status}"
         );
     }
-    refused_inside_of(
-        case_b,
-        &[
-            ("chroot .", "EPERM"),
-            ("unshare 0x10000000", "EPERM"),
-            ("execute-copy .", "EACCES"),
-        ],
-    );
 }

@@ -14,15 +14,17 @@ use nix::unistd::{Gid, Uid};
 use sys::{net, test_network};
 use thiserror::Error;
 
-use super::class::TwinEnv;
-use super::reply::error_words;
+use crate::probe::TwinEnv;
+use crate::reply::error_words;
 
 /// Sockets of daemons that resolve names or take requests of all users.
-pub(super) const DAEMONS: [&str; 4] = [
+pub(super) const DAEMONS: [&str; 6] = [
     "/run/nscd/socket",
     "/run/systemd/resolve/io.systemd.Resolve",
+    "/run/systemd/userdb/io.systemd.DynamicUser",
     "/run/dbus/system_bus_socket",
     "/run/docker.sock",
+    "/run/user/1000/bus",
 ];
 
 /// Addresses reserved for documentation (RFC 5737, RFC 3849): no host has them.

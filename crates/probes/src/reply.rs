@@ -42,7 +42,20 @@ pub(super) fn error_words(error: &io::Error) -> String {
     }
 }
 
+/// Errno of an I/O error.
+pub(crate) fn errno(error: io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+}
+
 impl Reply {
+    /// Errno of a refusal.
+    pub fn errno(self) -> Option<Errno> {
+        match self {
+            Self::Refused(number) => Some(Errno::from_raw(number)),
+            Self::Through | Self::Nothing | Self::Killed(_) | Self::Unmade => None,
+        }
+    }
+
     /// Text of the result: `through`, `nothing`, `not made`, `EPERM`, `SIGSYS`.
     pub fn words(self) -> Cow<'static, str> {
         match self {
