@@ -4,10 +4,11 @@ use judge::check;
 use model::audit::{ASKED_FOR, Audit, ProgramLocation};
 use model::case::{Case, Limits, PathRule, Preflight, Tier};
 use model::evidence::{Evidence, Exit, FileWatch};
+use model::expected::Rules;
 use model::finding::{Finding, Verdict};
 use model::profile::{ExpectedAttempt, Profile, Variable};
 use model::quote::shown_path;
-use model::report::{Arg, Client, Host, Known, Policy, Report, Runner, Setting, WiderRule};
+use model::report::{Arg, Client, Host, Policy, Report, Runner, Setting, WiderRule};
 use model::text::printable;
 use policy::{self, Reference};
 use sandbox::core_dumps;
@@ -36,14 +37,14 @@ pub(crate) fn build(
 ) -> Report {
     let workload = &request.workload;
     let prompts = workload.prompts();
-    let known = Known {
-        attempts: workload.expected_attempts().to_vec(),
-        files: workload
-            .known_files()
-            .map(|files| files.of_client(prepared.plan.client_uid())),
-        side_requests: workload.side_requests().to_vec(),
+    let files = workload.known_files();
+    let files = files.map(|files| files.of_client(prepared.plan.client_uid()));
+    let rules = Rules {
+        attempts: workload.expected_attempts(),
+        files: files.as_ref(),
+        side_requests: workload.side_requests(),
     };
-    known.explain(&mut evidence);
+    rules.explain(&mut evidence);
     Report {
         runner: Runner {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -73,7 +74,6 @@ pub(crate) fn build(
         unsound: check::unsound(&evidence),
         kernel_refuses: check::kernel_refuses(&evidence),
         checks,
-        known,
         not_proved: further_not_proved(prepared.plan.tier, &evidence),
         evidence,
         wider_rules: asked_stub(workload)

@@ -19,12 +19,13 @@ use model::evidence::{
     Advice, Attempt, AttemptKind, CanaryStatus, Connection, Evidence, Exit, FileKind, GapKind,
     LayerStatus, Lookup, LookupKind, Outcome, Reason, RequestClass, Root, Sighting, Survivor,
 };
+use model::expected::Rules;
 use model::finding::{AskedBy, BASELINE, Finding, Status, Verdict};
 use model::journal::{End, Head};
 use model::profile::{Destination, ExpectedAttempt, ExpectedFile};
 use model::report::{
-    Arg, Baseline, BaselineOutcome, Client, Host, Known, LockPlace, Policy, Purpose, Report,
-    Runner, Setting, WiderRule,
+    Arg, Baseline, BaselineOutcome, Client, Host, LockPlace, Policy, Purpose, Report, Runner,
+    Setting, WiderRule,
 };
 use serde_json::json;
 
@@ -44,12 +45,12 @@ pub const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vs
 pub fn report(mut run: Fixture) -> Report {
     let checks = check(&run.case, &run.profile, &run.evidence);
     let verdict = verdict(&checks, &run.evidence);
-    let known = Known {
-        attempts: run.profile.attempts,
-        files: Some(run.profile.files),
-        side_requests: run.profile.side_requests,
+    let rules = Rules {
+        attempts: &run.profile.attempts,
+        files: Some(&run.profile.files),
+        side_requests: &run.profile.side_requests,
     };
-    known.explain(&mut run.evidence);
+    rules.explain(&mut run.evidence);
     let word = |word: &str| Arg::Word(word.to_owned());
     Report {
         runner: Runner {
@@ -96,7 +97,6 @@ pub fn report(mut run: Fixture) -> Report {
         checks,
         unsound: unsound(&run.evidence),
         kernel_refuses: kernel_refuses(&run.evidence),
-        known,
         evidence: run.evidence,
         not_proved: Vec::new(),
         wider_rules: Vec::new(),

@@ -221,6 +221,8 @@ pub struct Request {
     pub body: Option<Body>,
     /// Status of the response, if it was started.
     pub status: Option<u16>,
+    /// Reason in the profile for a request besides the turn; null for a finding, and before the report is built.
+    pub expected: Option<String>,
 }
 
 closed_set! {

@@ -45,15 +45,64 @@ impl AttemptGroup {
     }
 }
 
-/// Groups the judged attempts by program, destination and outcome, in the order of first occurrence.
-pub fn attempt_groups(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<AttemptGroup> {
+/// Rules of a policy for evidence that is no finding.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules<'a> {
+    /// Expected attempts.
+    pub attempts: &'a [ExpectedAttempt],
+    /// Expected files, permanent and transient; `None` for an audit.
+    pub files: Option<&'a Files>,
+    /// Known requests besides the turn.
+    pub side_requests: &'a [SideRequest],
+}
+
+impl Rules<'_> {
+    /// Writes the reason of each expected attempt, question, file and request into the evidence, for the reports.
+    pub fn explain(&self, evidence: &mut Evidence) {
+        let reasons: Vec<Option<String>> = evidence
+            .attempts
+            .iter()
+            .map(|attempt| match attempt.kind {
+                AttemptKind::Attempt => reason_for_attempt(self.attempts, evidence, attempt),
+                AttemptKind::Setup => None,
+            })
+            .map(|reason| reason.map(str::to_owned))
+            .collect();
+        for (attempt, reason) in evidence.attempts.iter_mut().zip(reasons) {
+            attempt.expected = reason;
+        }
+        for question in &mut evidence.names {
+            question.expected = reason_for_question(self.attempts, question).map(str::to_owned);
+        }
+        for entry in &mut evidence.files {
+            let reason = self.files.and_then(|files| reason_for_file(files, entry));
+            entry.expected = reason.map(str::to_owned);
+        }
+        for request in &mut evidence.requests {
+            let rule = expected_side_request(self.side_requests, request);
+            request.expected = rule.map(|rule| rule.reason.clone());
+        }
+    }
+}
+
+/// Groups the judged attempts by program, destination, outcome and the reason of `reason`, in the order of first
+/// occurrence.
+pub fn attempt_groups<'a>(
+    evidence: &'a Evidence,
+    reason: impl Fn(&'a Attempt) -> Option<&'a str>,
+) -> Vec<AttemptGroup> {
     grouped(judged(evidence).map(|attempt| AttemptGroup {
         program: attempt.program.clone(),
         target: attempt.target(),
         outcome: attempt.outcome,
         count: attempt.count,
-        reason: reason_for_attempt(expected, evidence, attempt).map(str::to_owned),
+        reason: reason(attempt).map(str::to_owned),
     }))
+}
+
+/// Groups the attempts of a report, which have their reasons.
+pub fn explained_groups(evidence: &Evidence) -> Vec<AttemptGroup> {
+    attempt_groups(evidence, |attempt| attempt.expected.as_deref())
 }
 
 /// Groups the calls that reached a limit of the sandbox, by program and limit. These calls are not judged.
@@ -214,10 +263,16 @@ pub fn reason_for_file<'a>(files: &'a Files, entry: &FileEntry) -> Option<&'a st
 
 /// Returns true if the profile expects this side request.
 pub fn is_expected_side_request(known: &[SideRequest], request: &Request) -> bool {
-    let rule = known
-        .iter()
-        .find(|rule| Some(&rule.name) == request.side.as_ref());
-    request.host == Host::Stub && rule.is_some_and(|rule| rule.expected)
+    expected_side_request(known, request).is_some()
+}
+
+fn expected_side_request<'a>(
+    known: &'a [SideRequest],
+    request: &Request,
+) -> Option<&'a SideRequest> {
+    let mut known = known.iter();
+    let rule = known.find(|rule| Some(&rule.name) == request.side.as_ref())?;
+    (request.host == Host::Stub && rule.expected).then_some(rule)
 }
 
 fn lies_below(path: &str, directory: &str) -> bool {

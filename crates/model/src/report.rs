@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Origin, Tier};
 use crate::difference::{Accept, Difference};
-use crate::evidence::{Attempt, AttemptKind, Evidence, FileEntry, Question};
+use crate::evidence::Evidence;
 use crate::finding::{self, Finding, Verdict};
-use crate::profile::{Cases, ExpectedAttempt, Files, SideRequest, Variable};
+use crate::profile::{Cases, Variable};
 use crate::schema::values::Sha256;
-use crate::{expected, time};
+use crate::time;
 use scenario::closed_set;
 
 mod baseline_form;
@@ -47,8 +47,6 @@ pub struct Report {
     pub kernel_refuses: bool,
     /// Collected evidence.
     pub evidence: Evidence,
-    /// Expected attempts, files and requests of the profile.
-    pub known: Known,
     /// Limits of this isolation or run, beyond those of every run; one sentence each.
     pub not_proved: Vec<String>,
     /// Rules of the case or profile that allow more than the built-in case.
@@ -210,55 +208,6 @@ impl From<&Variable> for Setting {
                 Cases::Only(_) => Scope::Case,
             },
         }
-    }
-}
-
-/// Knowledge of the profile about its client, from which reports take the reasons of expected evidence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Expected attempts.
-    pub attempts: Vec<ExpectedAttempt>,
-    /// Expected files, permanent and transient; `None` without a profile.
-    pub files: Option<Files>,
-    /// Known requests besides the turn.
-    pub side_requests: Vec<SideRequest>,
-}
-
-impl Known {
-    /// Returns the reason why a file is expected.
-    pub fn reason_for_file(&self, entry: &FileEntry) -> Option<&str> {
-        expected::reason_for_file(self.files.as_ref()?, entry)
-    }
-
-    /// Writes the reason of each expected attempt, question and file into the evidence.
-    pub fn explain(&self, evidence: &mut Evidence) {
-        let reasons: Vec<Option<String>> = evidence
-            .attempts
-            .iter()
-            .map(|attempt| self.reason_for_attempt(evidence, attempt))
-            .collect();
-        for (attempt, reason) in evidence.attempts.iter_mut().zip(reasons) {
-            attempt.expected = reason;
-        }
-        for question in &mut evidence.names {
-            question.expected = self.reason_for_question(question);
-        }
-        for entry in &mut evidence.files {
-            entry.expected = self.reason_for_file(entry).map(str::to_owned);
-        }
-    }
-
-    fn reason_for_attempt(&self, evidence: &Evidence, attempt: &Attempt) -> Option<String> {
-        match attempt.kind {
-            AttemptKind::Attempt => {
-                expected::reason_for_attempt(&self.attempts, evidence, attempt).map(str::to_owned)
-            }
-            AttemptKind::Setup => None,
-        }
-    }
-
-    fn reason_for_question(&self, question: &Question) -> Option<String> {
-        expected::reason_for_question(&self.attempts, question).map(str::to_owned)
     }
 }
 

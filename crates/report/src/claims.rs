@@ -106,7 +106,7 @@ fn served(report: &Report) -> Claim {
     );
     let requests = report.evidence.requests.iter();
     let expected = requests
-        .filter(|request| expected::is_expected_side_request(&report.known.side_requests, request))
+        .filter(|request| request.expected.is_some())
         .count();
     let (strength, text) = match (request_check, connection_check) {
         (Some(Status::Passed), Some(Status::Passed)) if expected > 0 => (
@@ -153,7 +153,7 @@ fn seen(report: &Report) -> Claim {
         .checks
         .iter()
         .find(|finding| finding.id == "outbound/no-attempts");
-    let allowed = expected::attempt_groups(&report.known.attempts, &report.evidence)
+    let allowed = expected::explained_groups(&report.evidence)
         .iter()
         .filter(|group| group.reason.is_some())
         .count();

@@ -85,7 +85,7 @@ fn audited(report: &Report) -> String {
 ///
 /// If queried names are listed, attempts at the resolver are left out.
 fn attempts(report: &Report) -> String {
-    let groups = expected::attempt_groups(&report.known.attempts, &report.evidence);
+    let groups = expected::explained_groups(&report.evidence);
     let is_counted = |group: &&AttemptGroup| {
         let by_name =
             group.target == expected::resolver_target() && !report.evidence.names.is_empty();

@@ -333,6 +333,7 @@ impl Fold {
                 head,
                 body: asked.body,
                 status: asked.status,
+                expected: None,
             });
         }
         requests

@@ -43,6 +43,7 @@ fn post(seq: u64, connection: u64) -> Request {
         head,
         body: None,
         status: None,
+        expected: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::evidence::{Evidence, Outcome as End, Question, Unlisted};
-use model::expected::{AttemptGroup, attempt_groups, reason_for_question};
+use model::expected::{AttemptGroup, attempt_groups, reason_for_attempt, reason_for_question};
 use model::text::count;
 
 use super::Expected;
@@ -11,9 +11,11 @@ use super::outcome::{Deviation, Outcome, list};
 
 pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
     let expected = asked.attempts;
-    let (allowed, found): (Vec<_>, Vec<_>) = attempt_groups(expected, evidence)
-        .into_iter()
-        .partition(|group| group.reason.is_some());
+    let (allowed, found): (Vec<_>, Vec<_>) = attempt_groups(evidence, |attempt| {
+        reason_for_attempt(expected, evidence, attempt)
+    })
+    .into_iter()
+    .partition(|group| group.reason.is_some());
     let names: Vec<_> = evidence
         .names
         .iter()

@@ -105,6 +105,7 @@ pub fn head_request() -> Request {
         ),
         body: None,
         status: Some(200),
+        expected: None,
     }
 }
 
@@ -195,6 +196,7 @@ fn post() -> Request {
             content: Content::Json { shape },
         }),
         status: Some(200),
+        expected: None,
     }
 }
 

@@ -57,6 +57,9 @@ pub(super) struct RequestForm {
     complete: bool,
     /// Status of the response, if the stub began one.
     status: Option<u16>,
+    /// Reason in the profile for a request besides the turn; null for any other.
+    #[serde(default)]
+    expected: Option<String>,
     /// Reason for the missing head; absent if there is a head.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
@@ -96,6 +99,7 @@ impl From<Request> for RequestForm {
             body: request.body.map(BodyForm::from),
             complete,
             status: request.status,
+            expected: request.expected,
             fault: None,
         };
         match request.head {
@@ -150,6 +154,7 @@ impl From<RequestForm> for Request {
             head,
             body: form.body.map(|body| body.read(form.complete)),
             status: form.status,
+            expected: form.expected,
         }
     }
 }

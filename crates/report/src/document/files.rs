@@ -1,7 +1,7 @@
 //! Files of home, temporary and working directory: left behind, and transient.
 
 use model::evidence::{Exit, FileKind};
-use model::report::Report;
+use model::report::{Purpose, Report};
 
 use super::ledger::reason;
 use super::{Block, Budget, Section, Table, client, digest, fact, led, number, text, word};
@@ -32,11 +32,11 @@ pub(super) fn left(report: &Report) -> Section {
 pub(super) fn transient(report: &Report) -> Option<Section> {
     let gone = report.evidence.files.iter().filter(|entry| entry.transient);
     let table = Table::of(Budget::Client, gone, |entry| {
-        let because = report.known.reason_for_file(entry);
-        let is_expected = match (&report.known.files, because) {
-            (None, _) => "",
-            (Some(_), None) => "no",
-            (Some(_), Some(_)) => "yes",
+        let because = entry.expected.as_deref();
+        let is_expected = match (report.purpose, because) {
+            (Purpose::Audit, _) => "",
+            (Purpose::Judge, None) => "no",
+            (Purpose::Judge, Some(_)) => "yes",
         };
         [
             word("in", entry.root.word()),

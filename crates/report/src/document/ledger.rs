@@ -2,7 +2,7 @@
 
 use model::case::Tier;
 use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
-use model::expected::{AttemptGroup, attempt_groups, reached_limits, reason_for_question};
+use model::expected::{AttemptGroup, explained_groups, reached_limits};
 use model::report::{Purpose, Report};
 
 use super::summary::arguments;
@@ -14,7 +14,7 @@ use crate::tone::Tone;
 
 /// Lists the attempts by program, destination and outcome.
 pub(super) fn attempts(report: &Report) -> Section {
-    let groups = attempt_groups(&report.known.attempts, &report.evidence);
+    let groups = explained_groups(&report.evidence);
     let unlisted = report.evidence.unlisted.attempts();
     let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none() && unlisted == 0;
     let all = groups.iter().map(|group| group.count);
@@ -86,7 +86,7 @@ pub(super) fn reason(reason: Option<&str>) -> Cell {
 
 pub(super) fn names(report: &Report) -> Option<Section> {
     let table = Table::of(Budget::Client, &report.evidence.names, |name| {
-        let because = reason_for_question(&report.known.attempts, name);
+        let because = name.expected.as_deref();
         [
             number("times", name.count),
             expected(because),

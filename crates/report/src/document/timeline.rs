@@ -1,7 +1,6 @@
 //! Timeline of the run: a lane for each part, for a drawing and as a table.
 
 use model::evidence::{Attempt, AttemptKind, Evidence, Outcome};
-use model::expected;
 use model::report::{Purpose, Report};
 
 use super::{Block, Budget, Fold, PAGE, Section, Table, own, text, word};
@@ -191,7 +190,7 @@ fn connects(report: &Report) -> Lane {
     });
     let tried = report.evidence.attempts.iter();
     let tried = tried.filter(|attempt| attempt.kind == AttemptKind::Attempt);
-    let tried = tried.map(|attempt| tried_at(report, attempt));
+    let tried = tried.map(tried_at);
     let lane = lane("Connects", accepted.chain(tried).collect());
     let parts = Sign::ALL.into_iter().filter_map(|sign| {
         let number = lane.moments.iter().filter(|one| one.sign == sign).count();
@@ -205,9 +204,11 @@ fn connects(report: &Report) -> Lane {
     }
 }
 
-fn tried_at(report: &Report, attempt: &Attempt) -> Moment {
-    let known = expected::reason_for_attempt(&report.known.attempts, &report.evidence, attempt);
-    let known = known.map_or("", |_| ", which the profile names");
+fn tried_at(attempt: &Attempt) -> Moment {
+    let known = attempt
+        .expected
+        .as_ref()
+        .map_or("", |_| ", which the profile names");
     let often = match attempt.count {
         1 => String::new(),
         more => format!(", the first of {}", number_of(more, "time")),

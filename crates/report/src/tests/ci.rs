@@ -29,7 +29,9 @@ pub(super) fn audit_of(run: Fixture) -> Report {
     report.case.name = "audit".to_owned();
     report.client.program = "/usr/bin/curl".to_owned();
     report.client.profile = None;
-    report.known.files = None;
+    for entry in &mut report.evidence.files {
+        entry.expected = None;
+    }
     report.wider_rules.push(WiderRule {
         rule: "reads /opt/runtime".to_owned(),
         reason: "asked for on the command line".to_owned(),
