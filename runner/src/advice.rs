@@ -10,9 +10,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::io;
-
-use sandbox::error::{SetupError, Step, errno_of};
+use sandbox::error::SetupError;
 
 pub(crate) use evidence::Evidence;
 
@@ -27,15 +25,6 @@ impl Advice {
     /// Finds cause and fixes of a failed step on this machine.
     pub(crate) fn of(error: &SetupError) -> Self {
         table::advise(error, &Evidence::read())
-    }
-
-    /// Finds cause and fixes of a target of the canary that cannot be made.
-    pub(crate) fn of_target(error: &io::Error) -> Self {
-        Self::of(&SetupError {
-            step: Step::CanaryTarget,
-            object: String::new(),
-            errno: errno_of(error) as i32,
-        })
     }
 
     /// Formats the advice as the text of a `hint:` line.

@@ -11,7 +11,7 @@
 //! | [`probe`] | result of a probe, with cause and fixes |
 
 mod apparmor;
-pub(crate) mod client;
+pub(crate) mod audited;
 mod dry_run;
 mod features;
 mod human;

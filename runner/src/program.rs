@@ -13,6 +13,7 @@ use model::report::Purpose;
 use model::text::count;
 use nix::errno::Errno;
 use sandbox::canary::targets::TargetsError;
+use sandbox::error::{SetupError, Step, errno_of};
 use sys::process::ignore_file_size_signal;
 
 use crate::advice::Advice;
@@ -24,7 +25,7 @@ use crate::cli::{Cli, Command, UsageError};
 use crate::collect::Failure;
 use crate::collect::home_copy::Kept;
 use crate::diff::{self, DiffError};
-use crate::doctor::client::TRIAL_ARGUMENT;
+use crate::doctor::audited::TRIAL_ARGUMENT;
 use crate::doctor::trial;
 use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
@@ -310,8 +311,10 @@ impl RunError {
         let text = match self {
             Self::Prepare(PrepareError::Targets(
                 TargetsError::OutsideSocket(error) | TargetsError::Neighbour(error),
-            )) => return Some(Advice::of_target(error).hint()),
-            Self::EventLoop(error) | Self::Digest(error) if is_shortage(error) => RAISE_LIMITS,
+            )) => return Some(hint_at(Step::CanaryTarget, error)),
+            Self::EventLoop(error) | Self::Digest(error) if is_shortage(error) => {
+                return Some(hint_at(Step::EventLoop, error));
+            }
             Self::Digest(error) if error.kind() == io::ErrorKind::TimedOut => {
                 "copy the program to a disk of this machine"
             }
@@ -357,14 +360,22 @@ impl SelftestError {
         match self {
             Self::NotStarted { failure, .. } => failure.hint(Purpose::Judge),
             Self::Directory(error) => Some(Advice::of(error).hint()),
-            Self::Targets(error) if is_shortage(error) => Some(RAISE_LIMITS.to_owned()),
+            Self::Targets(error) if is_shortage(error) => Some(hint_at(Step::CanaryTarget, error)),
             Self::Run(error) => error.hint(),
             Self::Policy(_) | Self::Targets(_) | Self::Render(_) | Self::Write(_) => None,
         }
     }
 }
 
-const RAISE_LIMITS: &str = "raise the limits on processes and memory, as with `ulimit -u unlimited -v unlimited -d unlimited`";
+/// Hint for an error of the system, as if a step of a set-up had failed with it.
+fn hint_at(step: Step, error: &io::Error) -> String {
+    let error = SetupError {
+        step,
+        object: String::new(),
+        errno: errno_of(error) as i32,
+    };
+    Advice::of(&error).hint()
+}
 
 /// True if a thread or memory could not be allocated.
 fn is_shortage(error: &io::Error) -> bool {

@@ -87,11 +87,7 @@ fn judged(report: &Report) -> Vec<Section> {
         output::stderr(report),
     ];
     let sandbox = isolation::sections(report).into_iter();
-    let settings = [
-        Some(summary::settings(report)),
-        summary::settings_with_reasons(report),
-        summary::wider_rules(report),
-    ];
+    let settings = [summary::settings(report), summary::wider_rules(report)];
     let all = parts.into_iter().chain(sandbox).chain(settings);
     let all = all.chain(checks::all(report));
     all.chain([Some(summary::digests(report))])
@@ -123,10 +119,7 @@ fn audited(report: &Report) -> Vec<Section> {
     ];
     let sandbox = isolation::sections(report).into_iter();
     let all = parts.into_iter().chain(sandbox).chain(checks::all(report));
-    let last = [
-        summary::settings_with_reasons(report),
-        Some(summary::digests(report)),
-    ];
+    let last = [summary::settings(report), Some(summary::digests(report))];
     all.chain(last).flatten().collect()
 }
 
@@ -144,8 +137,6 @@ const EVERY: &[Medium] = &[Medium::Terminal, Medium::Markdown, Medium::Html];
 const LONG: &[Medium] = &[Medium::Terminal, Medium::Html];
 /// Medium of drawings and full lists, which need folding, links and width.
 const PAGE: &[Medium] = &[Medium::Html];
-/// Medium of short forms of long sections for [`PAGE`].
-const TERMINAL: &[Medium] = &[Medium::Terminal];
 /// Media of short forms of sections for [`PAGE`].
 const SHORT: &[Medium] = &[Medium::Terminal, Medium::Markdown];
 
@@ -175,6 +166,17 @@ impl Section {
             blocks: blocks.into(),
             media: EVERY,
         }
+    }
+
+    /// Returns the section of facts; `None` without any.
+    fn of_facts(
+        id: &'static str,
+        title: &'static str,
+        budget: Budget,
+        facts: Vec<Fact>,
+    ) -> Option<Self> {
+        let is_some = !facts.is_empty();
+        is_some.then(|| Self::new(id, title, "", [Block::Facts(budget, facts)]))
     }
 
     fn only(self, media: &'static [Medium]) -> Self {
@@ -250,7 +252,9 @@ pub(super) fn cut_note(shown: usize, all: usize) -> Option<String> {
     let cut = all.checked_sub(shown).filter(|cut| *cut > 0)?;
     let noun = if cut == 1 { "entry" } else { "entries" };
     let [cut, all] = [cut, all].map(|number| grouped(number as u64));
-    Some(format!("Cut: {cut} more {noun} of {all}."))
+    Some(format!(
+        "Cut: {cut} more {noun} of {all}. The JSON report has all."
+    ))
 }
 
 /// Labelled value.
@@ -410,8 +414,16 @@ impl Table {
 
     /// Section of the table with the number of its rows; `None` without rows.
     fn section(self, id: &'static str, title: &'static str) -> Option<Section> {
-        let number = grouped(self.all as u64);
-        (self.all > 0).then(|| Section::new(id, title, number, self.blocks()))
+        (self.all > 0).then(|| self.section_or_none(id, title))
+    }
+
+    /// Section of the table with the number of its rows, or with the note that there are none.
+    fn section_or_none(self, id: &'static str, title: &'static str) -> Section {
+        let note = match self.all {
+            0 => "none".to_owned(),
+            all => grouped(all as u64),
+        };
+        Section::new(id, title, note, self.blocks())
     }
 }
 

@@ -106,9 +106,9 @@ const ROWS: &[Row] = &[
     row(&[Step::CompleteSetUp], &[ESRCH], certain,
         "a process of the sandbox was killed from outside",
         &[Do("`sudo dmesg` lists the processes that the kernel killed when memory ran out, or for a system call")]),
-    row(&[], &[EAGAIN, ENOMEM], certain, "raise the limits on processes and memory", &[RAISE_LIMITS]),
-    row(&[], &[EMFILE, ENFILE], certain, "raise the limit of open files", &[Do("`ulimit -n 1024`")]),
-    row(&[], &[EFBIG], certain, "raise the limit of a file's length", &[Do("`ulimit -f unlimited`")]),
+    row(&[], &[EAGAIN, ENOMEM], certain, "a limit on processes or memory is reached", &[RAISE_LIMITS]),
+    row(&[], &[EMFILE, ENFILE], certain, "the limit of open files is reached", &[Do("`ulimit -n 1024`")]),
+    row(&[], &[EFBIG], certain, "the limit of a file's length is reached", &[Do("`ulimit -f unlimited`")]),
     row(&[], &[ENOENT], without_proc,
         "/proc is not mounted where the runner is started",
         &[Do("`mount -t proc proc /proc`")]),
@@ -138,7 +138,8 @@ const ROWS: &[Row] = &[
     row(NAMESPACES, FILTERED, filter,
         "a system call filter around the runner refuses a call that makes namespaces or mounts",
         &[Do("start the runner outside of the program that installed the filter, such as a container without a profile for it")]),
-    row(&[Step::PrivateMounts], &[EPERM], landlock_domain,
+    row(&[Step::PrivateMounts], &[EPERM],
+        |evidence, _| fact(evidence.in_landlock_domain, "mount(2) fails with EPERM where open_tree(2) works"),
         "already inside a sandbox, whose Landlock rules forbid every mount",
         &[OUTSIDE]),
     row(USER, &[EPERM], |evidence, _| evidence.chroot.clone(),
@@ -147,10 +148,13 @@ const ROWS: &[Row] = &[
     row(&[Step::UserAndNetworkNamespace, Step::HandOverPipes], &[EPERM, EINVAL], unmapped,
         "the user of this process has no id in its user namespace",
         &[Do("write the maps of that namespace: `unshare --map-root-user …`")]),
-    row(USER, DENIED, forbidden_by_debian,
+    row(USER, DENIED,
+        |evidence, _| fact(evidence.debian_forbids && !evidence.capabilities.contains(&Capability::CAP_SYS_ADMIN),
+            "kernel.unprivileged_userns_clone = 0"),
         "ordinary users cannot make user namespaces here",
         &[Do("`sudo sysctl kernel.unprivileged_userns_clone=1`")]),
-    row(NAMESPACES, DENIED, restricted_by_apparmor,
+    row(NAMESPACES, DENIED,
+        |evidence, _| fact(evidence.apparmor_restricts, "kernel.apparmor_restrict_unprivileged_userns = 1"),
         "AppArmor gives a program without a profile no capabilities in a new user namespace",
         &[Do("load the profile that `runner doctor --apparmor` prints: `runner doctor --apparmor | sudo tee /etc/apparmor.d/runner && sudo apparmor_parser -r /etc/apparmor.d/runner`"),
           Do("for all programs: `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`")]),
@@ -159,7 +163,8 @@ const ROWS: &[Row] = &[
         "started by the root of a user namespace with too few ids: each is root's or has a name",
         &[Do("give the container 65536 ids: `usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER`, then `podman system migrate`"),
           ORDINARY_USER]),
-    row(&[Step::DropGroups], &[EPERM], denied_groups,
+    row(&[Step::DropGroups], &[EPERM],
+        |evidence, _| fact(evidence.denies_groups, "/proc/self/setgroups is deny"),
         "the user namespace forbids setgroups(2)",
         &[ORDINARY_USER, Do("make it with `newgidmap`, as rootless Podman does")]),
     row(OTHER_USER, &[EPERM, EINVAL], lacking_capabilities,
@@ -172,7 +177,8 @@ const ROWS: &[Row] = &[
     row(&[Step::Filter], &[EBUSY], |evidence, _| Some(evidence.restrictions()),
         "already inside a sandbox: its seccomp filter has the only listener that the kernel allows",
         &[OUTSIDE]),
-    row(&[Step::Filter], &[EINVAL, ENOSYS], old_seccomp,
+    row(&[Step::Filter], &[EINVAL, ENOSYS],
+        |evidence, _| fact(evidence.lacks_notification, "/proc/sys/kernel/seccomp/actions_avail"),
         "this kernel has no seccomp filters with user notification",
         &[Do("use Linux 6.2 or later; gVisor has none: `docker run --runtime runc …`")]),
     row(&[Step::NoNewPrivileges], &[], filters_before,
@@ -231,7 +237,8 @@ const ROWS: &[Row] = &[
     row(&[Step::TakeSource], &[ENOSYS], old_kernel,
         "open_tree(2) and mount_setattr(2) need Linux 5.12",
         &[Do("use Linux 6.2 or later")]),
-    row(&[Step::PivotRoot], &[EINVAL], initial_root,
+    row(&[Step::PivotRoot], &[EINVAL],
+        |evidence, _| fact(evidence.root_kind == "rootfs", "its file system is rootfs"),
         "the root is the initial RAM file system, which pivot_root(2) cannot leave",
         &[Do("start the runner from a mounted root file system: `switch_root`, or in a container")]),
 ];
@@ -240,20 +247,18 @@ fn certain(_: &Evidence, _: &SetupError) -> Option<String> {
     Some(String::new())
 }
 
+fn fact(holds: bool, proof: &str) -> Option<String> {
+    holds.then(|| proof.to_owned())
+}
+
 fn without_proc(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    let object = error.object.starts_with("/proc");
-    (evidence.lacks_proc && (object || error.object.is_empty()))
-        .then(|| "/proc/self does not exist".to_owned())
+    let is_below = error.object.starts_with("/proc") || error.object.is_empty();
+    fact(evidence.lacks_proc && is_below, "/proc/self does not exist")
 }
 
 /// Proof for steps that open /dev/null, by their own or for a process.
 fn without_null(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    let opens = [
-        Step::StartGuard,
-        Step::StartStage,
-        Step::TryOutside,
-        Step::StandardInput,
-    ];
+    let opens = [Step::StartGuard, Step::TryOutside, Step::StandardInput];
     let object = error.object.starts_with("/dev/");
     (evidence.lacks_null && (object || opens.contains(&error.step))).then(String::new)
 }
@@ -304,31 +309,9 @@ fn profile_of_engine(evidence: &Evidence, error: &SetupError) -> Option<String> 
     (error.errno == EACCES as i32).then(|| profile.to_owned())
 }
 
-fn landlock_domain(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    let proof = "mount(2) fails with EPERM where open_tree(2) works";
-    evidence.in_landlock_domain.then(|| proof.to_owned())
-}
-
 fn unmapped(evidence: &Evidence, _: &SetupError) -> Option<String> {
     let proof = || format!("/proc/self/uid_map does not have user {}", evidence.uid);
     (!evidence.is_mapped()).then(proof)
-}
-
-fn forbidden_by_debian(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    let may = evidence.capabilities.contains(&Capability::CAP_SYS_ADMIN);
-    let proof = "kernel.unprivileged_userns_clone = 0";
-    (evidence.debian_forbids && !may).then(|| proof.to_owned())
-}
-
-fn restricted_by_apparmor(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    let proof = "kernel.apparmor_restrict_unprivileged_userns = 1";
-    evidence.apparmor_restricts.then(|| proof.to_owned())
-}
-
-fn denied_groups(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    evidence
-        .denies_groups
-        .then(|| "/proc/self/setgroups is deny".to_owned())
 }
 
 fn lacking_capabilities(evidence: &Evidence, _: &SetupError) -> Option<String> {
@@ -344,11 +327,6 @@ fn lacking_capabilities(evidence: &Evidence, _: &SetupError) -> Option<String> {
     let missing: Vec<String> = missing.map(ToString::to_string).collect();
     let is_lacking = evidence.uid == 0 && !missing.is_empty();
     is_lacking.then(|| format!("it lacks {}", missing.join(", ")))
-}
-
-fn old_seccomp(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    let proof = "/proc/sys/kernel/seccomp/actions_avail";
-    evidence.lacks_notification.then(|| proof.to_owned())
 }
 
 fn filters_before(evidence: &Evidence, _: &SetupError) -> Option<String> {
@@ -374,10 +352,6 @@ fn unlisted_landlock(evidence: &Evidence, _: &SetupError) -> Option<String> {
 
 fn listed_landlock(evidence: &Evidence, _: &SetupError) -> Option<String> {
     (has_landlock(evidence) == Some(true) && evidence.filters > 0).then(|| evidence.restrictions())
-}
-
-fn initial_root(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    (evidence.root_kind == "rootfs").then(|| "its file system is rootfs".to_owned())
 }
 
 /// Returns the advice of the first row that applies, or the evidence at hand with an unknown cause.

@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use sandbox::error::Step;
 use sys::process::OWN_FILE;
 
-use super::client::{LOOK, TRIAL_ARGUMENT};
+use super::audited::{LOOK, TRIAL_ARGUMENT};
 use super::probe::{Need, Outcome, Probe, Refusal, at_step};
 use crate::cli::{Cli, Command};
 use crate::collect::Failure;

@@ -25,7 +25,7 @@ use sandbox::{identity, privilege, root};
 use sys::process::OWN_FILE;
 use sys::random;
 
-use super::client::{LOOK, TRIAL_ARGUMENT};
+use super::audited::{LOOK, TRIAL_ARGUMENT};
 use super::probe::{Outcome, Refusal};
 
 const NULL: &str = "/dev/null";

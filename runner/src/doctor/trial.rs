@@ -15,9 +15,9 @@ use nix::sys::signal::Signal;
 use sandbox::error::Step;
 use sys::process::{OWN_FILE, ignore_file_size_signal, read_to_end_within, wait_within};
 
-use super::client::TRIAL_ARGUMENT;
+use super::audited::TRIAL_ARGUMENT;
 use super::probe::{Need, Outcome, Probe, Refusal, at_step};
-use super::{client, dry_run, features, landlock};
+use super::{audited, dry_run, features, landlock};
 
 /// Time limit of a trial. The set-up of a sandbox has a shorter limit of its own.
 const TIME_LIMIT: Duration = Duration::from_secs(40);
@@ -143,8 +143,8 @@ impl Trial {
 /// Entry point of a trial's process. The argument is the trial's id.
 pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
     let id = arguments.first().and_then(|id| id.to_str());
-    if id == Some(client::LOOK) {
-        client::look();
+    if id == Some(audited::LOOK) {
+        audited::look();
         return ExitCode::SUCCESS;
     }
     let mut trials = [CASE, INHERITED, AUDIT].into_iter();

@@ -310,7 +310,7 @@ fn limits_that_are_too_low_for_it_are_said_with_what_to_raise() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.starts_with("error: cannot make "), "{said}");
         assert!(
-            said.contains("\n  hint: raise the limits on processes and memory"),
+            said.contains("\n  hint: a limit on processes or memory is reached"),
             "{said}"
         );
     }

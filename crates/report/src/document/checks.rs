@@ -70,9 +70,8 @@ pub(super) fn all(report: &Report) -> [Option<Section>; 3] {
     let number = report.checks.len().to_string();
     let full = Section::new("checks", "All checks", number, blocks).only(PAGE);
     let in_short = |id, title, facts: Vec<Fact>| {
-        let is_some = !facts.is_empty();
-        let section = Section::new(id, title, "", [Block::Facts(Budget::Ours, facts)]);
-        is_some.then(|| section.only(SHORT))
+        let section = Section::of_facts(id, title, Budget::Ours, facts);
+        section.map(|section| section.only(SHORT))
     };
     [
         in_short("passed", "Checks passed", passed(report)),
@@ -132,10 +131,11 @@ fn skipped_in_short(report: &Report) -> Vec<Fact> {
         let (area, name) = area_and_name(finding);
         if phrases::is_leftover(finding) {
             facts.push(fact(area, format!("{name}: {because}")));
-            facts.push(fact(
-                "left",
-                client(finding.found.as_deref().unwrap_or_default()),
-            ));
+            let parts = [("left", &finding.found), ("expected", &finding.expected)];
+            let parts = parts.into_iter();
+            facts.extend(
+                parts.filter_map(|(label, part)| Some(fact(label, client(part.as_ref()?)))),
+            );
             continue;
         }
         match reasons.iter_mut().find(|(reason, _)| *reason == because) {

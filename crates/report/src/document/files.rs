@@ -25,9 +25,7 @@ pub(super) fn left(report: &Report) -> Section {
             led(" -> ", "target", entry.target.as_ref().map(client)),
         ]
     });
-    let title = "Files left behind";
-    let none = || Section::new("files", title, "none", []);
-    table.section("files", title).unwrap_or_else(none)
+    table.section_or_none("files", "Files left behind")
 }
 
 /// Lists files that were removed before the end. The list may be incomplete, because the watch is best effort.

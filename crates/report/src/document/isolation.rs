@@ -6,7 +6,7 @@ use model::report::Report;
 use super::{
     Block, Budget, Fact, PAGE, SHORT, Section, Table, client, fact, mark, name, text, toned, word,
 };
-use crate::phrases::{grouped, number_of};
+use crate::phrases::number_of;
 use crate::tone::Tone;
 
 /// Returns the isolation, in short or as two tables, and the gaps in the evidence.
@@ -27,13 +27,8 @@ pub(super) fn sections(report: &Report) -> [Option<Section>; 4] {
 fn layers(report: &Report) -> Section {
     let layers = &report.evidence.layers;
     let table = Table::of(Budget::Ours, layers, |layer| {
-        let tone = match layer.status {
-            LayerStatus::Enforced => Tone::Good,
-            LayerStatus::Partial => Tone::Doubtful,
-            LayerStatus::Absent => Tone::Bad,
-        };
         [
-            word("status", mark(tone, layer.status.word())),
+            word("status", mark(tone(layer.status), layer.status.word())),
             word("need", need(layer.need)),
             text("layer", &*layer.name),
             text("state in the kernel", &*layer.detail),
@@ -43,6 +38,14 @@ fn layers(report: &Report) -> Section {
     let enforced = layers.iter().filter(|layer| is_enforced(layer.status));
     let note = format!("{} of {} enforced", enforced.count(), layers.len());
     Section::new("layers", "Layers of the sandbox", note, table.blocks()).only(PAGE)
+}
+
+fn tone(status: LayerStatus) -> Tone {
+    match status {
+        LayerStatus::Enforced => Tone::Good,
+        LayerStatus::Partial => Tone::Doubtful,
+        LayerStatus::Absent => Tone::Bad,
+    }
 }
 
 fn need(need: LayerNeed) -> &'static str {
@@ -63,19 +66,15 @@ fn layers_in_short(report: &Report) -> Vec<Fact> {
         [] => "nothing".to_owned(),
         names => names.join(", "),
     };
-    let lost = layers.iter().filter_map(|layer| {
-        let tone = match layer.status {
-            LayerStatus::Enforced => return None,
-            LayerStatus::Partial => Tone::Doubtful,
-            LayerStatus::Absent => Tone::Bad,
-        };
+    let lost = layers
+        .iter()
+        .filter(|layer| layer.status != LayerStatus::Enforced);
+    let lost = lost.map(|layer| {
         let text = format!("{} ({}): {}", layer.name, need(layer.need), layer.detail);
-        Some(toned(layer.status.word(), tone, text))
+        toned(layer.status.word(), tone(layer.status), text)
     });
-    [toned("enforced", Tone::Good, enforced)]
-        .into_iter()
-        .chain(lost)
-        .collect()
+    let enforced = toned("enforced", tone(LayerStatus::Enforced), enforced);
+    [enforced].into_iter().chain(lost).collect()
 }
 
 /// Lists the probes of the canary.
@@ -171,8 +170,6 @@ fn gaps(report: &Report) -> Option<Section> {
     let facts: Vec<_> = gaps
         .map(|gap| fact(gap.what.word(), client(&gap.detail)))
         .collect();
-    let number = grouped(facts.len() as u64);
-    let is_some = !facts.is_empty();
-    let block = Block::Facts(Budget::Client, facts);
-    is_some.then(|| Section::new("gaps", "Evidence that is incomplete", number, [block]))
+    let title = "Evidence that is incomplete";
+    Section::of_facts("gaps", title, Budget::Client, facts)
 }

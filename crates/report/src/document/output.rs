@@ -34,12 +34,11 @@ pub(super) fn records(report: &Report) -> Section {
         ]
     });
     let title = "Records on standard output";
-    let section = table.section("records", title).map(|section| Section {
-        note: grouped(records.len() as u64),
-        ..section
-    });
-    let none = || Section::new("records", title, "none", []);
-    section.unwrap_or_else(none).only(LONG)
+    let mut section = table.section_or_none("records", title).only(LONG);
+    if !records.is_empty() {
+        section.note = grouped(records.len() as u64);
+    }
+    section
 }
 
 fn numbers(run: &[Record]) -> String {

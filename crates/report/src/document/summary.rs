@@ -1,11 +1,11 @@
 //! Facts on the run, and sections on its claims, its lock file, its settings and its rules.
 
-use model::report::{Arg, BaselineOutcome, Client, Purpose, Report, Scope, Setting};
+use model::report::{Arg, BaselineOutcome, Client, Purpose, Report, Scope};
 use model::time;
 
 use super::{
-    Block, Budget, Drift, Fact, PAGE, Section, TERMINAL, Table, Text, client, digest, fact, led,
-    name, own, text, word,
+    Block, Budget, Drift, Fact, LONG, PAGE, Section, Table, Text, client, digest, fact, led, name,
+    own, text, word,
 };
 use crate::claims;
 use crate::phrases::{self, duration, grouped};
@@ -117,14 +117,10 @@ pub(super) fn digests(report: &Report) -> Section {
 
 /// Lists the reasons of an unsound run. A client can cause many.
 pub(super) fn unsound(report: &Report) -> Option<Section> {
-    let reasons = &report.unsound;
-    let facts = reasons
-        .iter()
-        .map(|reason| fact("lost", client(reason)))
-        .collect();
-    let block = Block::Facts(Budget::Client, facts);
+    let reasons = report.unsound.iter();
+    let facts = reasons.map(|reason| fact("lost", client(reason))).collect();
     let title = phrases::unsound(report.verdict);
-    (!reasons.is_empty()).then(|| Section::new("unsound", title, "", [block]))
+    Section::of_facts("unsound", title, Budget::Client, facts)
 }
 
 pub(super) fn claims(report: &Report) -> Section {
@@ -160,59 +156,28 @@ pub(super) fn drift(report: &Report) -> Option<Section> {
     Some(Section::new("baseline", title, number, blocks))
 }
 
-/// Shows the variables that the profile set, because they may change the client's behaviour.
-pub(super) fn settings(report: &Report) -> Section {
+/// Lists the variables of the profile, because they may change the client's behaviour.
+pub(super) fn settings(report: &Report) -> Option<Section> {
     let Client {
         settings, left_out, ..
     } = &report.client;
-    let (always, of_case): (Vec<_>, Vec<_>) = settings
-        .iter()
-        .partition(|setting| setting.scope == Scope::Always);
-    let of_case = of_case.into_iter().flat_map(|setting| {
-        let reason = fact("reason", client(&setting.reason));
-        [fact("this case", client(assignment(setting))), reason]
+    let set = settings.iter().map(|setting| match setting.scope {
+        Scope::Always => ("always", setting),
+        Scope::Case => ("this case", setting),
     });
-    let left = left_out
+    let left_out = left_out
         .iter()
-        .map(|setting| fact("left out", client(assignment(setting))));
-    let mut facts: Vec<_> = of_case.chain(left).collect();
-    if !left_out.is_empty() {
-        facts.push(fact(
-            "",
-            "--plain: the profile's variables for this case were not set",
-        ));
-    }
-    let always: Vec<_> = always.into_iter().map(assignment).collect();
-    facts.push(fact("always", client(always.join(" "))));
-    let title = "Settings in the client's environment";
-    Section::new("settings", title, "", [Block::Facts(Budget::Ours, facts)]).only(TERMINAL)
-}
-
-fn assignment(setting: &Setting) -> String {
-    format!("{}={}", setting.name, setting.value)
-}
-
-/// Lists the variables of the profile, each with its reason.
-pub(super) fn settings_with_reasons(report: &Report) -> Option<Section> {
-    let set = report
-        .client
-        .settings
-        .iter()
-        .map(|setting| match setting.scope {
-            Scope::Always => ("set always", setting),
-            Scope::Case => ("set for this case", setting),
-        });
-    let left_out = report.client.left_out.iter();
-    let rows = set.chain(left_out.map(|setting| ("left out by --plain", setting)));
-    let table = Table::of(Budget::Ours, rows, |(scope, setting)| {
+        .map(|setting| ("left out by --plain", setting));
+    let table = Table::of(Budget::Ours, set.chain(left_out), |(scope, setting)| {
+        let variable = client(format!("{}={}", setting.name, setting.value));
         [
-            word("scope", scope),
-            text("variable", client(assignment(setting))),
-            text("reason", client(&setting.reason)),
+            word("set", scope),
+            text("variable", variable),
+            led(": ", "reason", client(&setting.reason)),
         ]
     });
     let section = table.section("settings", "Settings in the client's environment")?;
-    Some(section.only(PAGE))
+    Some(section.only(LONG))
 }
 
 pub(super) fn wider_rules(report: &Report) -> Option<Section> {

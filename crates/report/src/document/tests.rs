@@ -237,11 +237,17 @@ fn entries_that_are_left_out_are_counted() {
     assert_eq!(limit.fit(2, entries(2)), ("x".repeat(80), None));
     let (shown, note) = limit.fit(1_000, entries(3));
     assert_eq!(shown.len(), 80);
-    assert_eq!(note.as_deref(), Some("Cut: 998 more entries of 1,000."));
+    assert_eq!(
+        note.as_deref(),
+        Some("Cut: 998 more entries of 1,000. The JSON report has all.")
+    );
     let narrow = Limit { bytes: 79, ..limit };
     let (shown, note) = narrow.fit(2, entries(2));
     assert_eq!(shown.len(), 40);
-    assert_eq!(note.as_deref(), Some("Cut: 1 more entry of 2."));
+    assert_eq!(
+        note.as_deref(),
+        Some("Cut: 1 more entry of 2. The JSON report has all.")
+    );
     assert_eq!(Limit::NONE.fit(9, entries(9)), ("x".repeat(360), None));
 }
 

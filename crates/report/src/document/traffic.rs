@@ -27,9 +27,10 @@ pub(super) fn requests(report: &Report) -> Option<Section> {
     });
     let requests = report.evidence.requests.iter();
     let table = table.with_ids(requests.map(|request| format!("request-{}", request.seq)));
-    let none = || Section::new("requests", "Requests", "none", []);
-    let section = table.section("requests", "Requests");
-    section.or_else(|| (report.purpose == Purpose::Judge).then(none))
+    match report.purpose {
+        Purpose::Judge => Some(table.section_or_none("requests", "Requests")),
+        Purpose::Audit => table.section("requests", "Requests"),
+    }
 }
 
 /// Shows the heads and bodies, with a budget of their own, so that a large one displaces no request.

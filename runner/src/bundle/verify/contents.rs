@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 
-use model::evidence::FileEntry;
 use report::Format;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use report::json::{Document, DocumentError};
 
 use super::Differences;
 use super::entries::Entries;
@@ -19,48 +17,15 @@ use crate::bundle::{CASE, PROFILE, REPORT, STDERR, STDOUT_RECORDS, STDOUT_TEXT, 
 /// Largest report, and largest list of exceptions, in bytes.
 const MAX_DOCUMENT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
-/// The compared part of a report.
-#[derive(Deserialize)]
-struct Report {
-    case: Policy,
-    client: Client,
-    evidence: Evidence,
-}
-
-#[derive(Deserialize)]
-struct Policy {
-    sha256: String,
-}
-
-#[derive(Deserialize)]
-struct Client {
-    profile: Option<Policy>,
-}
-
-#[derive(Deserialize)]
-struct Evidence {
-    records: Vec<Output>,
-    stderr: Output,
-    files: Vec<FileEntry>,
-}
-
-/// A line of standard output, or standard error.
-#[derive(Deserialize)]
-struct Output {
-    bytes: u64,
-}
-
 /// Compares the files of a bundle that match their digests.
 pub(super) fn compare(
     mut files: BTreeMap<String, File>,
     sums: &Sums,
     differences: &mut Differences,
 ) {
-    let mut documents = (
-        document::<Report>(REPORT, &mut files, sums, differences),
-        document::<Vec<Exception>>(EXCEPTIONS, &mut files, sums, differences),
-    );
-    let (Some(report), Some(exceptions)) = (documents.0.take(), &documents.1) else {
+    let report = document(REPORT, parse_report, &mut files, sums, differences);
+    let exceptions = document(EXCEPTIONS, parse_exceptions, &mut files, sums, differences);
+    let (Some(report), Some(exceptions)) = (report, exceptions) else {
         return;
     };
     let excepted = exceptions.iter().filter(|one| one.stored_as.is_none());
@@ -72,7 +37,7 @@ pub(super) fn compare(
         return;
     };
     let mut inventory = Inventory::of(&report.evidence.files);
-    let read = Entries::new(exceptions, &mut inventory, differences).compare(file);
+    let read = Entries::new(&exceptions, &mut inventory, differences).compare(file);
     if let Err(error) = read {
         let (name, error) = (archive::NAME, shown(&error.to_string()));
         return differences.add(format!("unreadable: {name}: {error}"));
@@ -85,8 +50,9 @@ pub(super) fn compare(
 }
 
 /// Reads a JSON document. A document that differs from its digest was reported already.
-fn document<T: DeserializeOwned>(
+fn document<T>(
     name: &str,
+    parse: fn(&[u8]) -> io::Result<T>,
     files: &mut BTreeMap<String, File>,
     sums: &Sums,
     differences: &mut Differences,
@@ -105,16 +71,32 @@ fn document<T: DeserializeOwned>(
             let why = format!("it is larger than {MAX_DOCUMENT_BYTES} bytes");
             return Err(io::Error::other(why));
         }
-        Ok(serde_json::from_slice(&bytes)?)
+        parse(&bytes)
     };
     let read = read().map_err(|error| shown(&error.to_string()));
     read.map_err(|error| differences.add(format!("unreadable: {name}: {error}")))
         .ok()
 }
 
+fn parse_report(bytes: &[u8]) -> io::Result<Document<'static>> {
+    Document::parse(bytes).map_err(|error| match error {
+        DocumentError::Json(cause) => cause.into(),
+        other @ DocumentError::Schema { .. } => io::Error::other(other),
+    })
+}
+
+fn parse_exceptions(bytes: &[u8]) -> io::Result<Vec<Exception>> {
+    Ok(serde_json::from_slice(bytes)?)
+}
+
 /// Compares the names of the files with those that a run writes.
-fn names(report: &Report, sums: &Sums, excepted: &BTreeSet<&str>, differences: &mut Differences) {
-    let profile = report.client.profile.as_ref();
+fn names(
+    report: &Document<'_>,
+    sums: &Sums,
+    excepted: &BTreeSet<&str>,
+    differences: &mut Differences,
+) {
+    let profile = report.client.client.profile.as_ref();
     let stdout = profile.map_or(STDOUT_TEXT, |_| STDOUT_RECORDS);
     let mut expected: BTreeSet<&str> = Format::ALL.map(file_of).into();
     expected.extend([stdout, STDERR, archive::NAME, EXCEPTIONS, CASE]);
@@ -133,21 +115,21 @@ fn names(report: &Report, sums: &Sums, excepted: &BTreeSet<&str>, differences: &
     }
 }
 
-fn policies(report: &Report, sums: &Sums, differences: &mut Differences) {
-    let profile = report.client.profile.as_ref();
-    for (name, policy) in [(CASE, Some(&report.case)), (PROFILE, profile)] {
+fn policies(report: &Document<'_>, sums: &Sums, differences: &mut Differences) {
+    let profile = report.client.client.profile.as_ref();
+    for (name, policy) in [(CASE, Some(&*report.case)), (PROFILE, profile)] {
         if let (Some(found), Some(policy)) = (sums.get(name), policy)
-            && *found != policy.sha256
+            && *found != policy.origin.sha256
         {
             let found = format!("its SHA-256 is {found}");
-            differences.disagree(name, &found, &policy.sha256);
+            differences.disagree(name, &found, &policy.origin.sha256);
         }
     }
 }
 
 /// Compares the sizes of the outputs. A redacted or cut output is an exception.
 fn output(
-    report: &Report,
+    report: &Document<'_>,
     files: &BTreeMap<String, File>,
     excepted: &BTreeSet<&str>,
     differences: &mut Differences,

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use model::evidence::fixture::case_b;
 use nix::unistd::mkfifo;
-use report::Format;
+use report::{Format, json};
 use serde_json::{Value, json};
 use tar::{Builder, EntryType, Header};
 use tempfile::TempDir;
@@ -45,6 +46,37 @@ fn reported(path: &str, kind: &str, mode: &str, content: &[u8]) -> Value {
     })
 }
 
+fn report_of_the_run() -> Value {
+    let rendered = json::render(&judge::fixture::report(case_b())).unwrap();
+    let mut report: Value = serde_json::from_slice(&rendered).unwrap();
+    let mut record = report["evidence"]["records"][0].clone();
+    record["bytes"] = json!(2);
+    for (key, value) in [
+        ("/case/sha256", json!(digest::of_bytes(b"case"))),
+        (
+            "/client/profile/sha256",
+            json!(digest::of_bytes(b"profile")),
+        ),
+        ("/evidence/records", json!([record, record])),
+        ("/evidence/stderr/bytes", json!(4)),
+        (
+            "/evidence/files",
+            json!([
+                reported("a", "file", "4600", b"A"),
+                reported("d", "directory", "0700", b"4096"),
+                reported("d/b", "file", "0644", b"B"),
+                reported("l", "symlink", "0777", b"/etc"),
+                reported("p", "fifo", "0600", b""),
+                reported("s", "socket", "0600", b""),
+                reported("<credential>", "file", "0600", b"C"),
+            ]),
+        ),
+    ] {
+        *report.pointer_mut(key).unwrap() = value;
+    }
+    report
+}
+
 impl Made {
     /// A judged run whose client left `a`, `d/b`, the link `l`, the FIFO `p` and a file with a hidden name.
     fn new() -> Self {
@@ -63,23 +95,7 @@ impl Made {
             )
         };
         Self {
-            report: json!({
-                "case": {"sha256": digest::of_bytes(b"case")},
-                "client": {"profile": {"sha256": digest::of_bytes(b"profile")}},
-                "evidence": {
-                    "records": [{"bytes": 2}, {"bytes": 2}],
-                    "stderr": {"bytes": 4},
-                    "files": [
-                        reported("a", "file", "4600", b"A"),
-                        reported("d", "directory", "0700", b"4096"),
-                        reported("d/b", "file", "0644", b"B"),
-                        reported("l", "symlink", "0777", b"/etc"),
-                        reported("p", "fifo", "0600", b""),
-                        reported("s", "socket", "0600", b""),
-                        reported("<credential>", "file", "0600", b"C"),
-                    ]
-                }
-            }),
+            report: report_of_the_run(),
             exceptions: json!([
                 {"path": "home/s", "reason": "it is a socket"},
                 {"path": "home/<credential>", "reason": "its name", "stored_as": "renamed/1"},
@@ -264,7 +280,7 @@ disagreements! {
     unknown_kind_in_the_report_is_told: |made| set(made, "/evidence/files/4/kind", json!("door"))
         => "unreadable: report.json: unknown variant `door`",
     report_of_another_form_is_told: |made| set(made, "/evidence", json!({}))
-        => "unreadable: report.json: missing field `records`",
+        => "unreadable: report.json: missing field `connections`",
     file_missing_from_the_archive_is_told: |made| drop(made.entries.remove(0))
         => "missing: home/a, which report.json lists",
     renamed_file_missing_is_told: |made| drop(made.entries.pop())

@@ -212,7 +212,7 @@ fn call_that_never_returns_is_a_result() {
 fn exhausted_limit_is_named() {
     needs_sandbox!();
     let limited = doctor().on_a_host_without("processes=1").as_ordinary_user();
-    let mut runs = vec![(limited, "case", "EAGAIN", "limits on processes")];
+    let mut runs = vec![(limited, "case", "EAGAIN", "a limit on processes")];
     for (words, id, errno, cause) in [
         ("no-proc", "case", "ENOENT", "/proc is not mounted"),
         (

@@ -1,12 +1,12 @@
-//! Client of the dry audit: this executable, started again with hidden arguments.
+//! Audited program of the dry run: this executable, started again with hidden arguments.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// Hidden first argument that makes this executable a trial, or with [`LOOK`] the client.
+/// Hidden first argument that makes this executable a trial, or with [`LOOK`] the audited program.
 pub(crate) const TRIAL_ARGUMENT: &str = "__trial";
 
-/// Second argument of the client.
+/// Second argument of the audited program.
 pub(super) const LOOK: &str = "look";
 
 /// Looks a path up that does not exist.
