@@ -27,7 +27,7 @@ pub struct Class {
 /// Call of a probe, at the texts of its targets.
 #[derive(Clone, Copy, Debug)]
 pub enum Call {
-    /// Returns a detail if the probe got through, else the errno, or [`NOTHING`] for a search without a result.
+    /// Returns a detail if the probe got through, else the errno, or `ENOANO` for a search without a result.
     Function(fn(&[OsString]) -> Result<String, Errno>),
     /// One system call.
     Raw(RawCall, &'static [Argument]),
