@@ -9,8 +9,7 @@ use std::error::Error as _;
 use std::path::{Path, PathBuf};
 
 use judge::check;
-use judge::facts::form::Report as Form;
-use judge::facts::{RunFacts, compare};
+use judge::facts::{self, RunFacts, compare};
 use model::difference::Difference;
 use model::evidence::Exit;
 use model::finding::{AskedBy, BASELINE, Finding, Status};
@@ -231,7 +230,7 @@ fn complete_behaviour(report: &Report) -> Result<RunFacts, String> {
     let cannot =
         |error: &dyn std::error::Error| format!("cannot compare the report of this run: {error}");
     let rendered = json::render(report).map_err(|error| cannot(&error))?;
-    let form = Form::parse(&rendered).map_err(|error| cannot(&error))?;
+    let form = facts::Report::parse(&rendered).map_err(|error| cannot(&error))?;
     let behaviour = RunFacts::of(&form);
     let incomplete = form.incomplete().into_iter();
     let incomplete: Vec<String> = incomplete.chain(behaviour.incomplete()).collect();

@@ -7,13 +7,16 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use judge::facts::form::{FormError, Report};
-use judge::facts::{self, Applied, RunFacts};
+use judge::facts::{self, Applied, FormError, Report, RunFacts};
+use model::case::Tier;
 use model::difference::{Change, Difference};
 use model::digest;
 use model::quote::shown_path;
+use model::schema::values::{Sha256, Timestamp};
 use report::human::Colour;
 use report::{Form, RenderError};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sys::read::{self, ReadError};
 use thiserror::Error;
 
@@ -87,16 +90,27 @@ impl DiffError {
 }
 
 /// Properties that identify a run.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Run")]
 struct Identity {
+    /// The report, as given on the command line.
     file: String,
+    /// Path of the program, or `built in`.
     client: String,
+    /// SHA-256 of the program.
+    #[schemars(with = "Sha256")]
     sha256: String,
-    /// Name of the profile; `None` in an audit.
+    /// Name of the profile; null in an audit.
     profile: Option<String>,
+    /// Name of the case.
     case: String,
+    /// Isolation of the network.
+    #[schemars(with = "Tier")]
     tier: String,
+    /// Start of the run.
+    #[schemars(with = "Timestamp")]
     started_at: String,
+    /// Version of the runner.
     runner: String,
 }
 
@@ -183,7 +197,7 @@ impl Answer {
             let reasons = reasons.chain(behaviour.incomplete());
             reasons.map(move |reason| format!("{which}: {reason}"))
         });
-        let (old, new) = (Identity::of(old_path, old), Identity::of(new_path, new));
+        let (old, new) = (Identity::of(old_path, &old), Identity::of(new_path, &new));
         let mut differences = facts::compare(behaviours.0.facts(), behaviours.1.facts());
         // If a run was cut, a fact that is missing in it may belong to its lost part.
         differences.retain(|found| match found.change {
@@ -195,7 +209,7 @@ impl Answer {
             differences,
             incomplete: incomplete.into_iter().flatten().collect(),
             notes: notes(&old, &new),
-            applied: behaviours.0.applied().and(&behaviours.1.applied()),
+            applied: behaviours.0.applied().clone().and(behaviours.1.applied()),
             old,
             new,
         }
@@ -213,16 +227,17 @@ impl Answer {
 }
 
 impl Identity {
-    fn of(path: &Path, report: Report) -> Self {
+    fn of(path: &Path, report: &Report) -> Self {
+        let text = |pointer| report.text(pointer).to_owned();
         Self {
             file: shown_path(path),
-            client: report.client.program,
-            sha256: report.client.sha256,
-            profile: report.client.profile.map(|profile| profile.name),
-            case: report.case.name,
-            tier: report.tier,
-            started_at: report.started_at,
-            runner: report.runner.version,
+            client: text("/client/program"),
+            sha256: text("/client/sha256"),
+            profile: report.profile().map(str::to_owned),
+            case: text("/case/name"),
+            tier: text("/tier"),
+            started_at: text("/started_at"),
+            runner: text("/runner/version"),
         }
     }
 }

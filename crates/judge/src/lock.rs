@@ -1,6 +1,6 @@
-//! Lock file: TOML of the form `runner.baseline/1`, sorted, a line for each fact, in plain ASCII. Two runs of one
-//! client give equal bytes. The file can be reviewed and edited by hand: the value `*` accepts any value, and a missing
-//! fact.
+//! Lock file: TOML of the form `runner.baseline/1`, in plain ASCII: the sorted facts of a run, a line each. Two runs of
+//! one client give equal bytes. The file can be reviewed and edited by hand: the value `*` accepts any value, and a
+//! missing fact.
 //!
 //! A user with write access to the file decides which behaviour is accepted. Keys and values are hostile text, so they
 //! are escaped: they can end neither a line nor a string.
@@ -9,11 +9,14 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
-use model::difference::{Area, Difference, Fact, line, string, table};
+use model::difference::{Area, Difference, Fact, line, string};
+use model::escape::visible;
 use model::quote::{Position, known_words, quoted};
 use model::report::Report;
+use model::text::truncated;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 use crate::facts::RunFacts;
 
@@ -27,12 +30,12 @@ pub const SCHEMA: &str = "runner.baseline/1";
 /// Value that accepts any value, and a missing fact.
 pub const ANY: &str = "*";
 
-/// Top-level keys of the file, in addition to a table for each [`Area`].
-const TOP: [&str; 4] = ["schema", "case", "tier", "made"];
+/// Most characters of a message of the TOML parser.
+const MAX_MESSAGE: usize = 240;
 
 /// Comment before the first key.
 const HEAD: &str = r#"# What one client does under one case: `runner CASE --baseline FILE` fails where it does anything else.
-# Each line is a fact. Where a run differs, its report names the line to put here, or to delete.
+# Each line below [facts] is a fact. Where a run differs, its report has the line to add, to change or to delete.
 # `--update-baseline` writes the whole file anew; read what it changed before you commit it.
 # The value "*" accepts any value, and none; it is kept when the file is written anew.
 "#;
@@ -48,7 +51,8 @@ pub struct Lock {
 }
 
 /// Origin of a lock file. Not compared.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Made {
     /// Name of the program.
     pub client: String,
@@ -129,11 +133,9 @@ impl Lock {
         pair(&mut text, "client", &self.made.client);
         pair(&mut text, "sha256", &self.made.sha256);
         pair(&mut text, "runner", &self.made.runner);
-        for area in Area::ALL {
-            let _ = writeln!(text, "\n{}", table(area));
-            for (fact, value) in self.facts.iter().filter(|(fact, _)| fact.area == area) {
-                let _ = writeln!(text, "{}", line(&fact.key, value));
-            }
+        text.push_str("\n[facts]\n");
+        for (fact, value) in &self.facts {
+            let _ = writeln!(text, "{}", line(fact, value));
         }
         text
     }
@@ -143,38 +145,58 @@ impl Lock {
     /// # Errors
     /// The first fault, with its position, the expected value and the value found.
     pub fn parse(bytes: &[u8]) -> Result<Self, LockFault> {
-        let text = std::str::from_utf8(bytes).map_err(|error| LockFault {
-            at: Position::of(bytes, error.valid_up_to()),
-            problem: "expected UTF-8 text, found other bytes".to_owned(),
-        })?;
-        let reader = Reader { text };
-        let table = DeTable::parse(text).map_err(|error| {
-            let span = error.span().unwrap_or(text.len()..text.len());
-            let said = quoted(error.message());
-            reader.fault(&span, &format!("not well-formed TOML: {said}"))
-        })?;
-        reader.lock(table.get_ref())
+        let Head { schema } = read(bytes)?;
+        if schema.get_ref() != SCHEMA {
+            let found = quoted(schema.get_ref());
+            let problem = format!("expected the schema `{SCHEMA}`, found {found}");
+            return Err(fault(bytes, schema.span(), problem));
+        }
+        let File {
+            case,
+            tier,
+            made,
+            facts: lines,
+            ..
+        } = read(bytes)?;
+        let mut facts = BTreeMap::new();
+        for (key, value) in lines {
+            let fact = Fact::parse(key.get_ref()).ok_or_else(|| {
+                let (area, _) = key.get_ref().split_once(' ').unwrap_or((key.get_ref(), ""));
+                let known = known_words(area, Area::ALL.map(Area::word));
+                let found = quoted(key.get_ref());
+                let problem = format!("expected an area and a key, found {found}: {known}");
+                fault(bytes, key.span(), problem)
+            })?;
+            facts.insert(fact, value);
+        }
+        Ok(Self {
+            case,
+            tier: tier.into_inner(),
+            made,
+            facts,
+        })
     }
 }
 
-/// Line numbers of these differences in `file`, from 1 and each once. A fact without a line has that of its table; a
-/// missing table has none. `file` must parse.
+/// Line numbers of these differences in `file`, from 1 and each once. A fact without a line has that of the key
+/// `facts`. `file` must parse.
 pub fn lines<'d>(file: &[u8], differences: impl Iterator<Item = &'d Difference>) -> Vec<usize> {
-    let text = std::str::from_utf8(file).unwrap_or_default();
-    let Ok(tables) = DeTable::parse(text) else {
+    let Ok(File { facts, .. }) = read(file) else {
         return Vec::new();
     };
+    let places: BTreeMap<&str, usize> = facts
+        .keys()
+        .map(|key| (key.get_ref().as_str(), key.span().start))
+        .collect();
+    let table = file.windows(8).position(|bytes| bytes == b"\n[facts]");
     let mut lines = Vec::new();
     for Difference { fact, .. } in differences {
-        let Some((name, facts)) = tables.get_ref().get_key_value(fact.area.word()) else {
-            continue;
-        };
-        let own = facts.get_ref().as_table();
-        let own = own.and_then(|facts| facts.get_key_value(fact.key.as_str()));
-        let place = own.map_or(name, |(key, _)| key);
-        let line = Position::of(file, place.span().start).line;
-        if !lines.contains(&line) {
-            lines.push(line);
+        let own = places.get(fact.to_string().as_str()).copied();
+        if let Some(offset) = own.or(table.map(|end| end + 1)) {
+            let line = Position::of(file, offset).line;
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
         }
     }
     lines
@@ -182,118 +204,51 @@ pub fn lines<'d>(file: &[u8], differences: impl Iterator<Item = &'d Difference>)
 
 /// Line number of the key `tier` in `file`, which must parse.
 pub fn line_of_tier(file: &[u8]) -> Vec<usize> {
-    let text = std::str::from_utf8(file).unwrap_or_default();
-    let table = DeTable::parse(text).ok();
-    let key = table
-        .as_ref()
-        .and_then(|table| Some(table.get_ref().get_key_value("tier")?.0.span()));
-    key.map(|span| Position::of(file, span.start).line)
-        .into_iter()
-        .collect()
+    let tier = read(file).map(|File { tier, .. }| tier.span().start);
+    let line = tier.map(|offset| Position::of(file, offset).line);
+    line.into_iter().collect()
 }
 
-struct Reader<'t> {
-    text: &'t str,
+/// Key that is read before all others.
+#[derive(Deserialize)]
+struct Head {
+    schema: Spanned<String>,
 }
 
-impl Reader<'_> {
-    fn fault(&self, span: &Range<usize>, problem: &str) -> LockFault {
-        LockFault {
-            at: Position::of(self.text.as_bytes(), span.start),
-            problem: problem.to_owned(),
-        }
-    }
+/// Keys of a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "schema")]
+    _schema: String,
+    case: String,
+    tier: Spanned<String>,
+    #[serde(default)]
+    made: Made,
+    #[serde(default)]
+    facts: BTreeMap<Spanned<String>, String>,
+}
 
-    fn lock(&self, table: &DeTable<'_>) -> Result<Lock, LockFault> {
-        let mut lock = Lock::default();
-        let mut schema = None;
-        let (mut case, mut tier) = (None, None);
-        for (key, value) in table {
-            let name = key.get_ref().as_ref();
-            if let Some(area) = Area::ALL.into_iter().find(|area| area.word() == name) {
-                self.facts(area, value, &mut lock.facts)?;
-                continue;
-            }
-            match name {
-                "schema" => schema = Some((value.span(), self.string(value)?)),
-                "case" => case = Some(self.string(value)?),
-                "tier" => tier = Some(self.string(value)?),
-                "made" => lock.made = self.made(value)?,
-                other => {
-                    let known = TOP.into_iter().chain(Area::ALL.map(Area::word));
-                    return Err(self.unknown(&key.span(), other, known));
-                }
-            }
-        }
-        let missing =
-            |key: &str| self.fault(&(0..0), &format!("expected the key `{key}`, found none"));
-        let (span, schema) = schema.ok_or_else(|| missing("schema"))?;
-        if schema != SCHEMA {
-            let found = quoted(&schema);
-            let problem = format!("expected the schema `{SCHEMA}`, found {found}");
-            return Err(self.fault(&span, &problem));
-        }
-        lock.case = case.ok_or_else(|| missing("case"))?;
-        lock.tier = tier.ok_or_else(|| missing("tier"))?;
-        Ok(lock)
-    }
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, LockFault> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        fault(
+            bytes,
+            at..at,
+            "expected UTF-8 text, found other bytes".to_owned(),
+        )
+    })?;
+    toml::from_str(text).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        fault(
+            bytes,
+            span,
+            truncated(&visible(error.message()), MAX_MESSAGE),
+        )
+    })
+}
 
-    fn facts(
-        &self,
-        area: Area,
-        value: &Spanned<DeValue<'_>>,
-        facts: &mut Map,
-    ) -> Result<(), LockFault> {
-        for (key, value) in self.table(value)? {
-            let fact = Fact {
-                area,
-                key: key.get_ref().to_string(),
-            };
-            facts.insert(fact, self.string(value)?);
-        }
-        Ok(())
-    }
-
-    fn made(&self, value: &Spanned<DeValue<'_>>) -> Result<Made, LockFault> {
-        let mut made = Made::default();
-        for (key, value) in self.table(value)? {
-            match key.get_ref().as_ref() {
-                "client" => made.client = self.string(value)?,
-                "sha256" => made.sha256 = self.string(value)?,
-                "runner" => made.runner = self.string(value)?,
-                other => {
-                    let known = ["client", "sha256", "runner"];
-                    return Err(self.unknown(&key.span(), other, known.into_iter()));
-                }
-            }
-        }
-        Ok(made)
-    }
-
-    fn table<'v, 't>(&self, value: &'v Spanned<DeValue<'t>>) -> Result<&'v DeTable<'t>, LockFault> {
-        let found = value.get_ref();
-        found.as_table().ok_or_else(|| {
-            let problem = format!("expected a table, found {}", found.type_str());
-            self.fault(&value.span(), &problem)
-        })
-    }
-
-    fn string(&self, value: &Spanned<DeValue<'_>>) -> Result<String, LockFault> {
-        let found = value.get_ref();
-        found.as_str().map(str::to_owned).ok_or_else(|| {
-            let problem = format!("expected a string, found {}", found.type_str());
-            self.fault(&value.span(), &problem)
-        })
-    }
-
-    fn unknown<'k>(
-        &self,
-        span: &Range<usize>,
-        found: &str,
-        known: impl Iterator<Item = &'k str>,
-    ) -> LockFault {
-        let known = known_words(found, known);
-        let problem = format!("expected a known key, found {}: {known}", quoted(found));
-        self.fault(span, &problem)
-    }
+fn fault(bytes: &[u8], span: Range<usize>, problem: String) -> LockFault {
+    let at = Position::of(bytes, span.start);
+    LockFault { at, problem }
 }

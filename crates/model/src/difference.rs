@@ -1,7 +1,7 @@
 //! Differences between the facts of two runs, and the lock-file line that accepts one.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,22 @@ pub struct Fact {
     pub area: Area,
     /// Key of the fact, unique in its area; may contain text of the client.
     pub key: String,
+}
+
+impl Fact {
+    /// Reads the form of a lock file: the area, a blank and the key.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (word, key) = text.split_once(' ')?;
+        let area = Area::ALL.into_iter().find(|area| area.word() == word)?;
+        let key = key.to_owned();
+        Some(Self { area, key })
+    }
+}
+
+impl fmt::Display for Fact {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.area.word(), self.key)
+    }
 }
 
 /// One fact that differs between two runs.
@@ -205,8 +221,6 @@ pub fn summary(differences: &[Difference]) -> String {
 pub struct Accept {
     /// `add`, `change` or `delete`.
     pub verb: Cow<'static, str>,
-    /// Header of the table: `[headers]`.
-    pub table: String,
     /// The line of the file.
     pub line: String,
 }
@@ -221,20 +235,14 @@ impl Accept {
         };
         Self {
             verb: verb.into(),
-            table: table(difference.fact.area),
-            line: line(&difference.fact.key, value),
+            line: line(&difference.fact, value),
         }
     }
 }
 
-/// Returns the header of the table of `area`: `[headers]`.
-pub fn table(area: Area) -> String {
-    format!("[{}]", area.word())
-}
-
 /// Formats one line of a lock file.
-pub fn line(key: &str, value: &str) -> String {
-    format!("{} = {}", string(key), string(value))
+pub fn line(fact: &Fact, value: &str) -> String {
+    format!("{} = {}", string(&fact.to_string()), string(value))
 }
 
 /// Quotes a text as a TOML basic string (TOML 1.0, section String) of printable ASCII. Some CI logs interpret two

@@ -448,9 +448,9 @@ impl Drift {
     /// Returns the differences as a table, for media without lines to copy.
     pub(super) fn table(&self) -> Table {
         Table::of(Budget::Client, &self.0, |(found, accept)| {
-            let accept = accept.as_ref().map(|Accept { verb, table, line }| {
-                own(format!("{verb} in ")) + client(table) + ": " + client(line)
-            });
+            let accept = accept
+                .as_ref()
+                .map(|Accept { verb, line }| own(format!("{verb} ")) + client(line));
             [
                 word("area", found.fact.area.word()),
                 text("fact", client(&found.fact.key)),

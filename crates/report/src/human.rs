@@ -93,8 +93,7 @@ fn differences(page: &mut Page<String>, Drift(all): &Drift) -> fmt::Result {
     for (found, accept) in all.iter().take(MAX_DIFFERENCES) {
         drift::difference(page, found)?;
         if let Some(accept) = accept {
-            page.whole(&format!("      {} in {}", accept.verb, accept.table))?;
-            page.whole(&format!("      {}", accept.line))?;
+            page.whole(&format!("      {} {}", accept.verb, accept.line))?;
         }
     }
     page.cut(MAX_DIFFERENCES, all.len())

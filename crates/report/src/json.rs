@@ -13,7 +13,6 @@ use serde_json::ser::{Formatter, PrettyFormatter};
 
 use super::RenderError;
 
-pub mod change_form;
 mod document;
 
 pub use document::{Document, DocumentError};

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use judge::facts::{Applied, Rule};
+use judge::facts::{Applied, RULES};
 use model::difference::{Area, Difference, summary};
 use model::digest;
 use report::RenderError;
@@ -68,10 +68,10 @@ fn identity(page: &mut Page<String>, which: &str, run: &Identity) -> fmt::Result
 
 fn rules(page: &mut Page<String>, applied: &Applied) -> fmt::Result {
     page.heading("Not compared:")?;
-    for rule in Rule::ALL {
-        let times = applied.of(rule);
+    for rule in RULES {
+        let times = applied.of(rule.name);
         if times > 0 {
-            let text = format!("{} (× {times}) {}", rule.word(), rule.what());
+            let text = format!("{} (× {times}) {}", rule.name, rule.what);
             page.say("rule", Tone::Quiet, &text)?;
         }
     }

@@ -1,10 +1,9 @@
 //! JSON form of the answer, with the schema `runner.diff/1`.
 
-use judge::facts::Rule;
-use model::case::Tier;
+use judge::facts::RULES;
+use model::difference::Difference;
 use model::schema;
-use model::schema::values::{Sha256, Timestamp, closed_sets};
-use report::json::change_form::ChangeForm;
+use model::schema::values::closed_sets;
 use report::{RenderError, json};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -47,11 +46,11 @@ struct Document<'a> {
     #[schemars(with = "Status")]
     status: &'static str,
     /// Old run.
-    old: Run<'a>,
+    old: &'a Identity,
     /// New run.
-    new: Run<'a>,
+    new: &'a Identity,
     /// Each difference, sorted by area and key.
-    changes: Vec<ChangeForm<'a>>,
+    changes: &'a [Difference],
     /// Reasons why a run may lack facts; empty if both runs are sound.
     incomplete: &'a [String],
     /// Notes on differences that may not be caused by the client.
@@ -60,36 +59,11 @@ struct Document<'a> {
     rules: Vec<RuleForm>,
 }
 
-/// Properties that identify a run.
-#[derive(Serialize, JsonSchema)]
-struct Run<'a> {
-    /// The report, as given on the command line.
-    file: &'a str,
-    /// Path of the program, or `built in`.
-    client: &'a str,
-    /// SHA-256 of the program.
-    #[schemars(with = "Sha256")]
-    sha256: &'a str,
-    /// Name of the profile; null in an audit.
-    profile: Option<&'a str>,
-    /// Name of the case.
-    case: &'a str,
-    /// Isolation of the network.
-    #[schemars(with = "Tier")]
-    tier: &'a str,
-    /// Start of the run.
-    #[schemars(with = "Timestamp")]
-    started_at: &'a str,
-    /// Version of the runner.
-    runner: &'a str,
-}
-
 /// Rule that leaves facts out of the comparison.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "AppliedRule")]
 struct RuleForm {
     /// Name of the rule.
-    #[schemars(with = "Rule")]
     name: &'static str,
     /// Facts that the rule leaves out.
     what: &'static str,
@@ -99,34 +73,19 @@ struct RuleForm {
 
 /// Renders the answer.
 pub(super) fn render(answer: &Answer) -> Result<Vec<u8>, RenderError> {
-    let rule = |rule: Rule| RuleForm {
-        name: rule.word(),
-        what: rule.what(),
-        applied: answer.applied.of(rule),
-    };
+    let rules = RULES.iter().map(|rule| RuleForm {
+        name: rule.name,
+        what: rule.what,
+        applied: answer.applied.of(rule.name),
+    });
     Ok(json::document(&Document {
         schema: SCHEMA,
         status: answer.status().word(),
-        old: Run::from(&answer.old),
-        new: Run::from(&answer.new),
-        changes: answer.differences.iter().map(ChangeForm::from).collect(),
+        old: &answer.old,
+        new: &answer.new,
+        changes: &answer.differences,
         incomplete: &answer.incomplete,
         notes: &answer.notes,
-        rules: Rule::ALL.into_iter().map(rule).collect(),
+        rules: rules.collect(),
     })?)
-}
-
-impl<'a> From<&'a Identity> for Run<'a> {
-    fn from(run: &'a Identity) -> Self {
-        Self {
-            file: &run.file,
-            client: &run.client,
-            sha256: &run.sha256,
-            profile: run.profile.as_deref(),
-            case: &run.case,
-            tier: &run.tier,
-            started_at: &run.started_at,
-            runner: &run.runner,
-        }
-    }
 }

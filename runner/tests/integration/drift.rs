@@ -12,6 +12,7 @@ use crate::kit::{Run, fixture};
 
 mod comparison;
 mod lock_file;
+mod noise;
 
 /// A directory that every user can write to.
 pub(crate) struct Place(TempDir);

@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 
 use model::difference::Area;
+use serde_json::Value;
 
-use super::form::Record;
-use super::{Facts, Rule, bounded};
+use super::bounded;
+use super::visitor::Visitor;
+use super::word::numbered;
 
-pub(super) fn read(records: &[Record], facts: &mut Facts) {
-    if !records.is_empty() {
-        facts.apply(Rule::Order);
-        facts.apply(Rule::Lengths);
-        facts.applied.add(Rule::Output, records.len());
-    }
-    let kinds: Vec<String> = records.iter().map(|record| kind(record, facts)).collect();
+/// Adds the facts of all records.
+pub(super) fn read(records: &[Value], visitor: &mut Visitor) {
+    let kinds: Vec<String> = records.iter().map(|record| kind(record, visitor)).collect();
     let mut before: Option<&str> = None;
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for run in kinds.chunk_by(|one, other| one == other) {
         let Some(kind) = run.first() else { continue };
         let times = match run.len() {
@@ -22,49 +21,52 @@ pub(super) fn read(records: &[Record], facts: &mut Facts) {
             more => format!("× {more}, "),
         };
         let place = before.map_or("first".to_owned(), |before| format!("after {before}"));
-        facts.insert(Area::Records, kind, &format!("{times}{place}"));
+        let number = numbers.entry(kind).or_default();
+        *number += 1;
+        let key = numbered(kind, *number);
+        visitor
+            .facts
+            .insert(Area::Records, &key, &format!("{times}{place}"));
         before = Some(kind);
     }
-    fields(records, &kinds, facts);
+    fields(records, &kinds, visitor);
 }
 
 /// Adds a fact for each field of each kind, so that a new field is one difference.
-fn fields(records: &[Record], kinds: &[String], facts: &mut Facts) {
+fn fields(records: &[Value], kinds: &[String], visitor: &mut Visitor) {
     let mut all: BTreeMap<&str, usize> = BTreeMap::new();
     let mut with: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for (record, kind) in records.iter().zip(kinds) {
+        visitor.applied.count("output");
         *all.entry(kind).or_default() += 1;
-        for field in &record.fields {
-            let field = facts.text(field);
+        let fields = record.get("fields").and_then(Value::as_array);
+        for field in fields.into_iter().flatten().filter_map(Value::as_str) {
+            let field = visitor.text(field);
             *with.entry((kind, field)).or_default() += 1;
         }
     }
     for ((kind, field), count) in with {
-        let value = if all.get(kind).is_some_and(|all| *all <= count) {
-            "in each"
-        } else {
-            "in some"
-        };
-        facts.insert(Area::Records, &format!("{kind} field {field}"), value);
+        let is_in_each = all.get(kind).is_some_and(|all| *all <= count);
+        let value = if is_in_each { "in each" } else { "in some" };
+        visitor
+            .facts
+            .insert(Area::Records, &format!("{kind} field {field}"), value);
     }
 }
 
 /// Kind of a record: `stream_event/message_start`, `system/init`, `assistant`.
-fn kind(record: &Record, facts: &mut Facts) -> String {
-    let Some(kind) = &record.kind else {
-        return match record.fault {
+fn kind(record: &Value, visitor: &mut Visitor) -> String {
+    let text = |key: &str| record.get(key).and_then(Value::as_str);
+    let Some(kind) = text("type") else {
+        return match text("fault") {
             Some(_) => "not a record".to_owned(),
             None => "record without a type".to_owned(),
         };
     };
-    let detail = if kind == "stream_event" {
-        &record.event
-    } else {
-        &record.subtype
-    };
-    let name = match detail {
+    let is_event = kind == "stream_event";
+    let name = match text(if is_event { "event" } else { "subtype" }) {
         Some(detail) => format!("{kind}/{detail}"),
-        None => kind.clone(),
+        None => kind.to_owned(),
     };
-    bounded(&facts.text(&name))
+    bounded(&visitor.text(&name))
 }

@@ -26,15 +26,20 @@ fn only_a_file_that_was_compared_has_lines_that_are_still_to_be_accepted() {
         }
         for text in [human(&report), html, markdown(&report)] {
             assert!(text.contains("x-new"), "{outcome:?}: {text}");
-            assert_eq!(text.contains("[headers]"), is_open, "{outcome:?}: {text}");
+            assert_eq!(
+                text.contains("headers x-new"),
+                is_open,
+                "{outcome:?}: {text}"
+            );
         }
         let value: Value = serde_json::from_str(&json(&report)).unwrap();
         let differences = value["baseline"]["differences"].as_array().unwrap();
         assert_eq!(differences.len(), 3);
         for difference in differences {
             let accept = difference.get("accept").unwrap();
-            let table = accept.get("table").and_then(Value::as_str);
-            assert_eq!(table, is_open.then_some("[headers]"), "{outcome:?}");
+            let line = accept.get("line").and_then(Value::as_str);
+            let expected = is_open.then_some("\"headers x-new\" = \"x-new\"");
+            assert_eq!(line, expected, "{outcome:?}");
             assert_eq!(accept.is_null(), !is_open, "{outcome:?}");
         }
         assert!(

@@ -166,7 +166,7 @@ changes! {
     another_version_is_one_change: "another-version" =>
         ["~ headers POST /v1/messages user-agent: agent-cli/2.1.178 (external, sdk-cli)"];
     a_further_request_is_told_with_its_headers: "unknown-get" => [
-        "+ requests GET /version: unknown, after the message, status 404",
+        "+ requests GET /version: unknown status 404",
         "+ headers GET /version accept: */*",
         "+ headers GET /version connection: close",
         "+ headers GET /version host: 127.0.0.1:{port}",
@@ -176,7 +176,7 @@ changes! {
     a_missing_field_of_a_record_is_one_change: "init-without-agents" =>
         ["- records system/init field agents: in each"];
     a_further_file_is_one_change: "file-in-tmp" => [
-        "+ files tmp notes: file 0600, sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "+ files tmp notes: file 0600 sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     ];
     another_mode_is_one_change: "state-for-all" => ["~ files home .agent/.agent.json: file 0644"];
     an_attempt_is_one_change: "connects-elsewhere" =>
@@ -184,7 +184,7 @@ changes! {
     another_exit_code_is_one_change: "exit-code-1" => ["~ outcome exit: code 1"];
     a_survivor_is_told: "survivor" => [
         "+ processes agent-cli: outlives the client",
-        "+ processes {client}: {client} --linger: started",
+        "+ processes {client} {client} --linger: started",
     ];
     a_file_that_was_removed_again_is_no_change: "removed-file" => [];
 }
@@ -203,7 +203,7 @@ fn another_case_is_compared_and_noted() {
         "{said}"
     );
     assert!(
-        said.contains("\n  | - HEAD /: preflight, before the message"),
+        said.contains("\n  | - HEAD /: preflight status 200"),
         "{said}"
     );
     assert_eq!(said.lines().next(), said.lines().last());
