@@ -9,6 +9,7 @@ use std::path::Path;
 
 use judge::facts::{self, Applied, FormError, Report, RunFacts};
 use model::case::Tier;
+use model::closed_set;
 use model::difference::{Change, Difference};
 use model::digest;
 use model::quote::shown_path;
@@ -34,15 +35,16 @@ pub use json::schema;
 /// Limit of a report's size, in bytes.
 const MAX_REPORT_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Status of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    /// No difference: exit status 0.
-    Unchanged,
-    /// A difference: exit status 1.
-    Changed,
-    /// A run is unsound or lost evidence, so differences may be missing: exit status 2.
-    Incomplete,
+closed_set! {
+    /// Status of a comparison.
+    pub(crate) enum Status {
+        /// No difference: exit status 0.
+        Unchanged = "unchanged",
+        /// A difference: exit status 1.
+        Changed = "changed",
+        /// A run is unsound or lost evidence, so differences may be missing: exit status 2.
+        Incomplete = "incomplete",
+    }
 }
 
 /// Errors of `runner diff`.
@@ -105,8 +107,7 @@ struct Identity {
     /// Name of the case.
     case: String,
     /// Isolation of the network.
-    #[schemars(with = "Tier")]
-    tier: String,
+    tier: Tier,
     /// Start of the run.
     #[schemars(with = "Timestamp")]
     started_at: String,
@@ -228,16 +229,17 @@ impl Answer {
 
 impl Identity {
     fn of(path: &Path, report: &Report) -> Self {
-        let text = |pointer| report.text(pointer).to_owned();
+        let document = &report.document;
+        let client = &document.client.client;
         Self {
             file: shown_path(path),
-            client: text("/client/program"),
-            sha256: text("/client/sha256"),
-            profile: report.profile().map(str::to_owned),
-            case: text("/case/name"),
-            tier: text("/tier"),
-            started_at: text("/started_at"),
-            runner: text("/runner/version"),
+            client: client.program.clone(),
+            sha256: client.sha256.clone(),
+            profile: client.profile.as_ref().map(|profile| profile.name.clone()),
+            case: document.case.name.clone(),
+            tier: document.tier,
+            started_at: document.started_at.clone(),
+            runner: document.runner.version.clone(),
         }
     }
 }
@@ -253,7 +255,7 @@ fn notes(old: &Identity, new: &Identity) -> Vec<String> {
     let profile = |run: &Identity| run.profile.clone().unwrap_or("none, an audit".to_owned());
     note("case", &old.case, &new.case);
     note("profile", &profile(old), &profile(new));
-    note("isolation", &old.tier, &new.tier);
+    note("isolation", old.tier.word(), new.tier.word());
     note("version of the runner", &old.runner, &new.runner);
     if old.tier != new.tier {
         let inherited = "with isolation inherited, name lookups are not visible, and programs and directories have the host's paths";

@@ -8,9 +8,12 @@ mod path_pattern;
 mod side_request;
 pub mod template;
 
+use std::borrow::Cow;
+
 use crate::case::{Device, Origin, PathRule, Root, Switch};
-use crate::schema::values::closed_sets;
+use crate::schema::values::{described, one_of};
 use scenario::closed_set;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 pub use attempt::{Destination, DestinationError, ExpectedAttempt, Ports};
 pub use command_line::{Settings, Surroundings, Unspelt, filled};
@@ -275,7 +278,13 @@ impl Files {
     }
 }
 
-closed_sets! {
-    /// Option of a case that words of the command line spell: a switch, or an option with a value.
-    ClientOption of ALL,
+impl JsonSchema for ClientOption {
+    fn schema_name() -> Cow<'static, str> {
+        "ClientOption".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let about = "Option of a case that words of the command line spell: a switch, or an option with a value.";
+        described(about, one_of(&Self::ALL.map(Self::word)))
+    }
 }

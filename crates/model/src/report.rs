@@ -15,6 +15,7 @@ use crate::time;
 use scenario::closed_set;
 
 mod baseline_form;
+pub mod document;
 
 pub use crate::evidence::{Arg, Process};
 

@@ -6,20 +6,17 @@
 use std::io::{self, Write};
 
 use model::report::Report;
+use model::report::document::{self, Document};
 use model::{escape, schema};
 use schemars::Schema;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
-use super::RenderError;
-
-mod document;
-
-pub use document::{Document, DocumentError};
+use super::{RenderError, claims};
 
 /// Renders the report as UTF-8 JSON, indented, with a line feed at the end.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
-    Ok(document(&Document::from(report))?)
+    Ok(document(&Document::of(report, claims::not_proved(report)))?)
 }
 
 /// Writes any value in the form of [`render`].

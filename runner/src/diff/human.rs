@@ -62,7 +62,10 @@ fn identity(page: &mut Page<String>, which: &str, run: &Identity) -> fmt::Result
         started_at,
         ..
     } = run;
-    let text = format!("{client}, sha256 {short}, {case}, isolation {tier}, {started_at}");
+    let text = format!(
+        "{client}, sha256 {short}, {case}, isolation {}, {started_at}",
+        tier.word()
+    );
     page.say(which, Tone::Quiet, &text)
 }
 

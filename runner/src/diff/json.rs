@@ -3,7 +3,6 @@
 use judge::facts::RULES;
 use model::difference::Difference;
 use model::schema;
-use model::schema::values::closed_sets;
 use report::{RenderError, json};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -17,24 +16,6 @@ pub fn schema() -> Schema {
     schema::of_document::<Document<'_>>(SCHEMA)
 }
 
-closed_sets! {
-    /// Status of a comparison. `incomplete`: a run was unsound or lost evidence, so facts that it does not have may be
-    /// lost.
-    Status of ALL,
-}
-
-impl Status {
-    const ALL: [Self; 3] = [Self::Unchanged, Self::Changed, Self::Incomplete];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Unchanged => "unchanged",
-            Self::Changed => "changed",
-            Self::Incomplete => "incomplete",
-        }
-    }
-}
-
 /// Differences between two runs. Readers ignore unknown keys. Texts may come from the client and may be hostile;
 /// control and invisible characters are escaped.
 #[derive(Serialize, JsonSchema)]
@@ -43,8 +24,7 @@ struct Document<'a> {
     /// Schema of this document.
     schema: &'static str,
     /// Status of the comparison.
-    #[schemars(with = "Status")]
-    status: &'static str,
+    status: Status,
     /// Old run.
     old: &'a Identity,
     /// New run.
@@ -80,7 +60,7 @@ pub(super) fn render(answer: &Answer) -> Result<Vec<u8>, RenderError> {
     });
     Ok(json::document(&Document {
         schema: SCHEMA,
-        status: answer.status().word(),
+        status: answer.status(),
         old: &answer.old,
         new: &answer.new,
         changes: &answer.differences,

@@ -239,7 +239,7 @@ fn a_newer_version_of_the_real_client_is_told_by_what_it_does_otherwise() {
     let post = |what| format!("POST /v1/messages {what}");
     let (old, new) = (agent("2.1.177"), agent("2.1.332"));
     is("headers", "changed", &post("User-Agent"), old, new);
-    let preflight = json!("preflight, before the message, status 200");
+    let preflight = json!("preflight status 200");
     is("requests", "removed", "HEAD /", preflight, json!(null));
     is(
         "body",

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use model::difference::Area;
+use model::evidence::AttemptKind;
+use model::report::document::Document;
 use serde_json::{Map, Value};
 
-use super::document::{Report, of};
+use super::document::Report;
 use super::mask::{Kind, Masks, is_state, is_this_host};
 use super::rules::{Act, Field, LISTS, List, RULES};
 use super::visitor::Visitor;
@@ -13,8 +15,6 @@ use super::word::{joined, numbered, quoted};
 use super::{Applied, Facts, RunFacts, bounded, entry, records};
 use entry::Entry;
 
-/// Kind of calls that are no attempts.
-const SETUP: &str = "setup";
 /// Key of an entry whose identifying fields are all null, such as bytes that are no request.
 const NAMELESS: &str = "without a name";
 
@@ -28,29 +28,29 @@ pub(super) fn flatten(report: &Report) -> RunFacts {
         masks: masks(report),
         applied: Applied::default(),
     };
-    visitor.visit("", &report.0, &acts(""));
+    visitor.visit("", &report.value, &acts(""));
     visitor.facts.finish(visitor.applied)
 }
 
 /// Values of the run that masks depend on.
 fn masks(report: &Report) -> Masks {
-    let processes = report.rows("/evidence/processes");
-    let started = processes.first().map(|process| of(process, "program"));
-    let named = Some(report.text("/client/program"));
-    let named = named.filter(|path| path.starts_with('/'));
+    let Document {
+        evidence, client, ..
+    } = &report.document;
+    let started = evidence.processes.first();
+    let started = started.map(|process| &process.program);
+    let named = Some(&client.client.program).filter(|path| path.starts_with('/'));
     // A bind(2) among the setup calls has port 0; any other bind(2) is an attempt.
-    let attempts = report.rows("/evidence/attempts").iter();
-    let to_stub =
-        attempts.filter(|call| of(call, "kind") == SETUP && is_this_host(of(call, "address")));
-    let ports = to_stub.filter_map(|call| u16::try_from(call.get("port")?.as_u64()?).ok());
-    let date = report.text("/started_at").split('T').next();
+    let attempts = evidence.attempts.iter();
+    let to_stub = attempts.filter(|call| {
+        let address = call.address.as_deref();
+        call.kind == AttemptKind::Setup && is_this_host(address.unwrap_or_default())
+    });
+    let ports = to_stub.filter_map(|call| call.port);
+    let date = report.document.started_at.split('T').next();
     Masks {
         stub: ports.filter(|port| *port != 0).collect(),
-        own: named
-            .into_iter()
-            .chain(started)
-            .map(str::to_owned)
-            .collect(),
+        own: named.into_iter().chain(started).cloned().collect(),
         date: date.unwrap_or_default().replace('-', ""),
     }
 }

@@ -25,24 +25,7 @@ macro_rules! value {
     )+};
 }
 
-/// Implements the schema of closed sets from the word table of the parser.
-#[macro_export]
-macro_rules! closed_sets {
-    ($($(#[doc = $doc:literal])+ $name:ident of $table:ident,)+) => {$(
-        impl ::schemars::JsonSchema for $name {
-            fn schema_name() -> ::std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
-                let words = Self::$table.map(Self::word);
-                $crate::schema::values::described(concat!($($doc),+), $crate::schema::values::one_of(&words))
-            }
-        }
-    )+};
-}
-
-pub use {closed_sets, value};
+pub use value;
 
 value! {
     /// A SHA-256, in lower-case hexadecimal digits.

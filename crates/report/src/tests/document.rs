@@ -1,7 +1,7 @@
 //! Reading of stored JSON reports.
 
 use super::*;
-use crate::json::{Document, DocumentError};
+use model::report::document::{Document, DocumentError};
 
 /// Report that version 0.1.0 wrote.
 const OLD: &[u8] = include_bytes!("case-b-0.1.0.json");
@@ -75,7 +75,7 @@ fn value_of_a_wrong_form_is_refused() {
         let mut wrong_report = old();
         *wrong_report.pointer_mut(key).expect(key) = wrong;
         let read = parse(&wrong_report);
-        assert!(matches!(read, Err(DocumentError::Json(_))), "{key}");
+        assert!(matches!(read, Err(DocumentError::Form { .. })), "{key}");
     }
 }
 
@@ -91,7 +91,7 @@ fn missing_key_is_refused() {
         let object = lacking.pointer_mut(object).and_then(Value::as_object_mut);
         object.expect("an object").remove(key).expect(key);
         assert!(
-            matches!(parse(&lacking), Err(DocumentError::Json(_))),
+            matches!(parse(&lacking), Err(DocumentError::Form { .. })),
             "{key}"
         );
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 
+use model::report::document::Document;
 use report::Format;
-use report::json::{Document, DocumentError};
 
 use super::Differences;
 use super::entries::Entries;
@@ -79,10 +79,7 @@ fn document<T>(
 }
 
 fn parse_report(bytes: &[u8]) -> io::Result<Document<'static>> {
-    Document::parse(bytes).map_err(|error| match error {
-        DocumentError::Json(cause) => cause.into(),
-        other @ DocumentError::Schema { .. } => io::Error::other(other),
-    })
+    Document::parse(bytes).map_err(io::Error::other)
 }
 
 fn parse_exceptions(bytes: &[u8]) -> io::Result<Vec<Exception>> {

@@ -278,9 +278,9 @@ disagreements! {
     other_target_of_a_link_is_told: |made| set(made, "/evidence/files/3/target", json!("/"))
         => "differs: files.tar: home/l: its target is /etc, and report.json says /",
     unknown_kind_in_the_report_is_told: |made| set(made, "/evidence/files/4/kind", json!("door"))
-        => "unreadable: report.json: unknown variant `door`",
+        => "unreadable: report.json: unexpected value at evidence.files[4].kind: unknown variant `door`",
     report_of_another_form_is_told: |made| set(made, "/evidence", json!({}))
-        => "unreadable: report.json: missing field `connections`",
+        => "unreadable: report.json: unexpected value at evidence: missing field `connections`",
     file_missing_from_the_archive_is_told: |made| drop(made.entries.remove(0))
         => "missing: home/a, which report.json lists",
     renamed_file_missing_is_told: |made| drop(made.entries.pop())

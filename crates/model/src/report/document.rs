@@ -2,18 +2,24 @@
 
 use std::borrow::Cow;
 
-use model::case::Tier;
-use model::evidence::{Canary, Evidence, Exit, Layer};
-use model::finding::{Finding, Verdict};
-use model::report::{Baseline, Client, Host, Policy, Report, Runner};
-use model::schema::values::Timestamp;
-use model::time::millis;
 use schemars::JsonSchema;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
 
-use crate::claims;
+use super::{Baseline, Client, Host, Policy, Report, Runner};
+use crate::case::Tier;
+use crate::escape::visible;
+use crate::evidence::{Canary, Evidence, Exit, Layer};
+use crate::finding::{Finding, Verdict};
+use crate::quote::quoted;
+use crate::schema::values::Timestamp;
+use crate::text::truncated;
+use crate::time::millis;
 
-pub(super) const SCHEMA: &str = "runner.report/1";
+/// Value of the key `schema`.
+pub const SCHEMA: &str = "runner.report/1";
 
 /// Result of one run of `runner`, with the evidence. Readers ignore unknown keys. Times named `at_us` are
 /// microseconds on one monotonic clock from the start of the run. Texts may come from the client and be hostile;
@@ -82,8 +88,9 @@ pub struct Isolation<'a> {
     pub not_proved: Vec<Cow<'a, str>>,
 }
 
-impl<'a> From<&'a Report> for Document<'a> {
-    fn from(report: &'a Report) -> Self {
+impl<'a> Document<'a> {
+    /// Builds the document of a report. `not_proved` has the limits of the run, a sentence each.
+    pub fn of(report: &'a Report, not_proved: Vec<String>) -> Self {
         let evidence = &report.evidence;
         Self {
             schema: SCHEMA.into(),
@@ -110,10 +117,7 @@ impl<'a> From<&'a Report> for Document<'a> {
                 layers: Cow::Borrowed(&evidence.layers),
                 canaries: Cow::Borrowed(&evidence.canaries),
                 unseen: evidence.unseen().into_iter().map(Cow::from).collect(),
-                not_proved: claims::not_proved(report)
-                    .into_iter()
-                    .map(Cow::from)
-                    .collect(),
+                not_proved: not_proved.into_iter().map(Cow::from).collect(),
             },
             checks: Cow::Borrowed(&report.checks),
             baseline: report.baseline.as_ref().map(Cow::Borrowed),
@@ -123,35 +127,69 @@ impl<'a> From<&'a Report> for Document<'a> {
 }
 
 impl Document<'static> {
-    /// Parses a stored report, and fills the fields of its evidence that the document has in other places.
+    /// Parses a stored report. Unknown keys are ignored.
     ///
     /// # Errors
-    /// The bytes are not JSON, the schema is another one, or a key has a value of the wrong form.
+    /// The bytes are not JSON, the schema is another one, or a key is missing or has a value of the wrong form.
     pub fn parse(bytes: &[u8]) -> Result<Self, DocumentError> {
-        let form: Form = serde_json::from_slice(bytes)?;
+        let form: Form = parse(bytes)?;
         if form.schema != SCHEMA {
-            return Err(DocumentError::Schema { found: form.schema });
+            let found = match form.schema {
+                Value::Null => "nothing".to_owned(),
+                Value::String(schema) => quoted(&schema),
+                other => visible(&truncated(&other.to_string(), MAX_SHOWN)),
+            };
+            return Err(DocumentError::Schema { found });
         }
-        Ok(serde_json::from_slice(bytes)?)
+        parse(bytes)
     }
 }
+
+/// Most characters of a parser's message, which quotes the document.
+const MAX_SHOWN: usize = 400;
 
 /// Common part of all versions.
 #[derive(Deserialize)]
 struct Form {
-    schema: String,
+    #[serde(default)]
+    schema: Value,
 }
 
-/// Error of a document that is not a report.
-#[derive(Debug, thiserror::Error)]
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DocumentError> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let at = visible(&truncated(&error.path().to_string(), MAX_SHOWN));
+        // Some values of a wrong type are syntax errors to serde_json.
+        match serde_json::from_slice::<IgnoredAny>(bytes) {
+            Err(fault) => DocumentError::NotJson(fault),
+            Ok(IgnoredAny) => DocumentError::Form {
+                at,
+                why: visible(&truncated(&error.into_inner().to_string(), MAX_SHOWN)),
+            },
+        }
+    })?;
+    json.end().map_err(DocumentError::NotJson)?;
+    Ok(parsed)
+}
+
+/// Error of a document that is not a report. Texts of the document are escaped and cut.
+#[derive(Debug, Error)]
 pub enum DocumentError {
-    /// The parser's message quotes the document, so that a reader escapes it.
-    #[error("cannot parse it as JSON of this form")]
-    Json(#[from] serde_json::Error),
+    /// Not JSON, or cut short.
+    #[error("cannot parse it as JSON")]
+    NotJson(#[source] serde_json::Error),
     /// A document of another kind or version.
-    #[error("expected the schema {SCHEMA}, found {}", model::quote::quoted(found))]
+    #[error("expected the schema {SCHEMA}, found {found}")]
     Schema {
-        /// Schema of the document.
+        /// Schema of the document, escaped.
         found: String,
+    },
+    /// A key is missing, or has a value of another form.
+    #[error("unexpected value at {at}: {why}")]
+    Form {
+        /// Path of the value: `evidence.files[0].mode`.
+        at: String,
+        /// Message of the parser.
+        why: String,
     },
 }
