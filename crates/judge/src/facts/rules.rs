@@ -154,7 +154,7 @@ pub const RULES: [Rule; 18] = [
         ("{hex}", r"[0-9A-Fa-f]{8,}"),
         ("{boundary}", r"WebKitFormBoundary[0-9A-Za-z]{16}"),
     ], &[],
-        "A UUID reads {uuid}. A word of 8 or more hexadecimal digits, at least one of them 0 to 9 and not a date, reads {hex:N}: N is the number of digits, rounded up to 8, 16, 32 or 64; a decimal number of 64 or 128 bits counts as one of 16 or 32. Another number of 9 or more digits, such as a time since 1970, or with 6 or more after the point, reads {digits}. A word of 16 or more letters and digits that changes between small letters, capital letters and digits as often as random text reads {id:N}. A multipart boundary of a browser reads {boundary}."),
+        "A UUID reads {uuid}. A word of 8 or more hexadecimal digits that is no date reads {hex:N}: N is the number of digits, rounded up to 8, 16, 32 or 64; a decimal number of 64 or 128 bits counts as one of 16 or 32. Another number of 9 or more digits, such as a time since 1970, or with 6 or more after the point, reads {digits}. A word of 16 or more letters and digits that changes between small letters, capital letters and digits as often as random text reads {id:N}. A multipart boundary of a browser reads {boundary}."),
     rule("names-of-files", &[], &[(Act::Path, "evidence.files.path")],
         "In the path of a file a number of 5 or more digits reads {digits}, and so does each number in the name of a file of state. In the temporary directory tmp. with 10 characters behind it, tmp with 8, and 6 characters at the end of a name read {random}."),
     rule("ports", &[("{port}", r"(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1?\]|\[::ffff:127(?:\.\d{1,3}){3}\]):\d{1,5}")], &[(Act::Port, "evidence.attempts.port")],

@@ -134,10 +134,10 @@ impl Document<'static> {
     pub fn parse(bytes: &[u8]) -> Result<Self, DocumentError> {
         let form: Form = parse(bytes)?;
         if form.schema != SCHEMA {
-            let found = match form.schema {
-                Value::Null => "nothing".to_owned(),
-                Value::String(schema) => quoted(&schema),
-                other => visible(&truncated(&other.to_string(), MAX_SHOWN)),
+            let found = match (form.schema.as_str(), form.schema.is_null()) {
+                (Some(schema), _) => quoted(schema),
+                (None, true) => "nothing".to_owned(),
+                (None, false) => visible(&truncated(&form.schema.to_string(), MAX_SHOWN)),
             };
             return Err(DocumentError::Schema { found });
         }

@@ -159,7 +159,7 @@ fn ids_are_replaced_and_names_stay() {
     assert_kept(&[
         "ef58ac5-72c4",
         "0123456789abcdefg",
-        "abcdefabcdefabcdef",
+        "facade-efface-defaced",
         "a1b2c3d",
         "req_short1A",
         "clear_thinking20251015",
