@@ -248,7 +248,7 @@ fn shown(
 fn server_plan(
     workload: &Workload,
     credential: &str,
-    connections: u64,
+    open_connections: u64,
 ) -> Result<ServerPlan, PrepareError> {
     let limits = &workload.sandbox().limits;
     let scenario = workload.scenario();
@@ -262,7 +262,8 @@ fn server_plan(
         },
         body_bytes: limits.body_bytes,
         requests: limits.requests,
-        connections,
+        connections: limits.connections,
+        open_connections,
     };
     Ok(ServerPlan {
         settings: serde_json::to_string(&settings).map_err(PrepareError::Settings)?,

@@ -15,6 +15,7 @@ pub(crate) struct Settings {
     pub(crate) body_bytes: u64,
     pub(crate) requests: u64,
     pub(crate) connections: u64,
+    pub(crate) open_connections: u64,
 }
 
 /// Serves until the runner reports the end of the client.
@@ -42,6 +43,7 @@ pub(crate) async fn serve(inside: Inside) -> io::Result<()> {
             body_bytes: usize::try_from(settings.body_bytes).unwrap_or(usize::MAX),
             requests_per_connection: settings.requests,
             connections: settings.connections,
+            open_connections: settings.open_connections,
             ..stub::Limits::default()
         },
         held: Some(stub::HeldBytes::new(list)),

@@ -23,6 +23,8 @@ pub struct Limits {
     /// Connections over the whole run. Further connections are closed unread and counted in
     /// [`Entry::Refused`](model::journal::Entry::Refused).
     pub connections: u64,
+    /// Connections open at one time, each of which needs a descriptor. Further ones are refused in the same way.
+    pub open_connections: u64,
     /// Deepest nesting of a JSON body. A deeper body is [`Content::Other`](model::journal::Content::Other).
     pub json_depth: usize,
     /// Largest number of values in a JSON body. A body with more is
@@ -42,6 +44,7 @@ impl Default for Limits {
             buffered_bytes: 32 * 1024 * 1024,
             requests_per_connection: 256,
             connections: 1024,
+            open_connections: 1024,
             json_depth: 64,
             json_values: 20_000,
             run_json_values: 200_000,

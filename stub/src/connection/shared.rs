@@ -50,14 +50,17 @@ impl Shared {
         }
     }
 
-    /// Registers and journals an accepted connection. Returns `None` beyond the limit of connections.
+    /// Registers and journals an accepted connection. Returns `None` beyond a limit of connections.
     pub(crate) fn register(
         self: &Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,
         host: Host,
     ) -> io::Result<Option<Arc<Connection>>> {
-        if self.accepted.load(Ordering::Relaxed) == self.limits.connections {
+        let open = self.registry().len() as u64;
+        let is_beyond = self.accepted.load(Ordering::Relaxed) == self.limits.connections
+            || open >= self.limits.open_connections;
+        if is_beyond {
             if self.refused.fetch_add(1, Ordering::Relaxed) == 0 {
                 self.recorder.record(&Entry::Refused {
                     at_us: now_us(),

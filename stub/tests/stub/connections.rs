@@ -347,6 +347,25 @@ fn connections_beyond_the_limit_are_counted() {
 }
 
 #[test]
+fn closed_connection_makes_room_for_another() {
+    let mut run = limits(Limits {
+        open_connections: 1,
+        ..Limits::default()
+    })
+    .start();
+    drop(run.connect());
+    run.wait_for_closed();
+    let mut second = run.connect();
+    assert_eq!(second.send(HEAD).head_answer().status, 200);
+    let third = run.connect();
+    run.wait_for(|entry| matches!(entry, Entry::Refused { connections: 1, .. }));
+    drop((second, third));
+    let story = run.finish().story();
+    let accepted = story.iter().filter(|entry| entry.ends_with("accepted"));
+    assert_eq!(accepted.count(), 2, "{story:?}");
+}
+
+#[test]
 fn the_credential_in_a_wrong_place_is_sighted_and_never_repeated() {
     let run = Plan::default().start();
     let mut client = run.connect();

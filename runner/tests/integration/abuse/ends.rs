@@ -108,7 +108,7 @@ fn a_low_hard_limit_on_files_is_named_with_the_connections() {
     let done = after("-n 320", &Abuse::of("idle-connections"));
     let gaps = done.report["evidence"]["gaps"].to_string();
     assert!(
-        gaps.contains("RLIMIT_NOFILE on this machine leaves 224 of connections = 1000"),
+        gaps.contains("RLIMIT_NOFILE on this machine leaves 224 at one time of connections = 1000"),
         "{gaps}"
     );
     // The client always ends with its own error.
