@@ -295,7 +295,9 @@ fn refused(journal: &[Entry]) -> u64 {
 /// Gap for connections beyond the limit of the case, or beyond the number that this machine permits the stub.
 fn closed_unread(refused: u64, limits: &Limits, held: u64) -> Option<Gap> {
     let limit = if held < limits.connections {
-        format!("the hard limit RLIMIT_NOFILE on this machine leaves {held} at one time of connections")
+        format!(
+            "the hard limit RLIMIT_NOFILE on this machine leaves {held} at one time of connections"
+        )
     } else {
         "connections".to_owned()
     };

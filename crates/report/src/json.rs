@@ -10,7 +10,6 @@ use model::report::document::{self, Document};
 use model::{escape, schema};
 use schemars::Schema;
 use serde::Serialize;
-use serde_json::ser::{Formatter, PrettyFormatter};
 
 use super::{RenderError, claims};
 
@@ -24,14 +23,13 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
 /// # Errors
 /// A value without a JSON form.
 pub fn document(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let formatter = Escaping {
-        pretty: PrettyFormatter::new(),
+    let mut writer = Escaping {
+        out: Vec::new(),
+        before: None,
     };
-    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-    value.serialize(&mut serializer)?;
-    bytes.push(b'\n');
-    Ok(bytes)
+    serde_json::to_writer_pretty(&mut writer, value)?;
+    writer.out.push(b'\n');
+    Ok(writer.out)
 }
 
 /// Returns the schema of the documents that [`render`] writes.
@@ -39,73 +37,32 @@ pub fn schema() -> Schema {
     schema::of_document::<Document<'_>>(document::SCHEMA)
 }
 
-/// Pretty formatter that also escapes dangerous characters.
+/// Writer of JSON that replaces each dangerous character of a text by its `\u` escape. Line feeds are the layout's: those
+/// of a text are escaped already.
 struct Escaping {
-    pretty: PrettyFormatter<'static>,
+    out: Vec<u8>,
+    before: Option<char>,
 }
 
-impl Formatter for Escaping {
-    fn write_string_fragment<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        let mut before = None;
-        let mut plain_from = 0;
-        for (at, c) in fragment.char_indices() {
-            if escape::is_dangerous(before, c) {
-                writer.write_all(fragment.get(plain_from..at).unwrap_or_default().as_bytes())?;
+impl Write for Escaping {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        // serde_json writes whole characters.
+        let piece = str::from_utf8(piece).map_err(io::Error::other)?;
+        for c in piece.chars() {
+            if c != '\n' && escape::is_dangerous(self.before, c) {
                 for unit in c.encode_utf16(&mut [0; 2]) {
-                    write!(writer, "\\u{unit:04x}")?;
+                    write!(self.out, "\\u{unit:04x}")?;
                 }
-                plain_from = at + c.len_utf8();
+            } else {
+                self.out
+                    .extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
             }
-            before = Some(c);
+            self.before = Some(c);
         }
-        writer.write_all(fragment.get(plain_from..).unwrap_or_default().as_bytes())
+        Ok(piece.len())
     }
 
-    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.pretty.begin_array(writer)
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.pretty.end_array(writer)
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        self.pretty.begin_array_value(writer, first)
-    }
-
-    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.pretty.end_array_value(writer)
-    }
-
-    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.pretty.begin_object(writer)
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.pretty.end_object(writer)
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        self.pretty.begin_object_key(writer, first)
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.pretty.begin_object_value(writer)
-    }
-
-    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.pretty.end_object_value(writer)
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
