@@ -7,12 +7,13 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use judge::facts::{self, Applied, FormError, Report, RunFacts};
+use judge::facts::{self, Applied, Report, RunFacts};
 use model::case::Tier;
 use model::closed_set;
 use model::difference::{Change, Difference};
 use model::digest;
 use model::quote::shown_path;
+use model::report::document::DocumentError;
 use model::schema::values::{Sha256, Timestamp};
 use report::human::Colour;
 use report::{Form, RenderError};
@@ -66,7 +67,7 @@ pub(crate) enum DiffError {
     )]
     Report { directory: String },
     #[error("cannot read {file} as a JSON report")]
-    Form { file: String, source: FormError },
+    Form { file: String, source: DocumentError },
     #[error("cannot build the answer")]
     Render(#[from] RenderError),
     #[error("cannot write the answer")]

@@ -16,6 +16,7 @@
 //! | [`build_evidence`], [`lookups`] | evidence from the capture; missed paths and the option that shows each |
 //! | [`build_report`], [`output`] | the report, and its destinations |
 //! | [`bundle`], [`baseline`], [`diff`] | evidence in a directory, lock files, two runs compared |
+//! | [`error_text`] | errors with their causes |
 //! | [`advice`] | causes and fixes of a failed set-up |
 //! | [`doctor`], [`selftest`], [`policy_command`] | the other commands |
 //!
@@ -32,6 +33,7 @@ mod cli;
 mod collect;
 pub mod diff;
 pub mod doctor;
+mod error_text;
 mod home_dirs;
 mod lookups;
 mod output;

@@ -11,6 +11,7 @@ use report::json;
 use scenario::{Scenario, Summary};
 use thiserror::Error;
 
+use crate::error_text::message;
 use crate::request::{InitAction, PolicyAction, SchemaForm};
 use crate::{diff, doctor, selftest};
 
@@ -169,12 +170,7 @@ fn hint(error: &PolicyError, file: &Path) -> String {
 }
 
 fn explain(error: &PolicyError, hint: &str, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "error: {error}")?;
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        writeln!(out, "  caused by: {error}")?;
-        cause = error.source();
-    }
+    writeln!(out, "error: {}", message(error))?;
     writeln!(out, "  hint: {hint}")
 }
 

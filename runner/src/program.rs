@@ -5,7 +5,6 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use model::escape::for_terminal;
 use model::evidence::Exit;
 use model::finding::Verdict;
 use model::quote::shown_path;
@@ -27,6 +26,7 @@ use crate::collect::home_copy::Kept;
 use crate::diff::{self, DiffError};
 use crate::doctor::audited::TRIAL_ARGUMENT;
 use crate::doctor::trial;
+use crate::error_text::message;
 use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
@@ -405,19 +405,8 @@ impl Failure {
 }
 
 /// Prints `error:` with the error, each cause on a line, then the hint.
-fn print_error(label: &str, error: &dyn std::error::Error, hint: Option<&str>) {
-    let mut text = message(error);
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!("\n  caused by: {}", message(error)));
-        cause = error.source();
-    }
-    print_text(label, &text, hint);
-}
-
-/// Text of an error. Text that it quotes from an untrusted file is escaped, and its further lines are indented.
-fn message(error: &dyn std::error::Error) -> String {
-    for_terminal(&error.to_string()).replace('\n', "\n    ")
+fn print_error(label: &str, error: &(dyn std::error::Error + 'static), hint: Option<&str>) {
+    print_text(label, &message(error), hint);
 }
 
 fn print_text(label: &str, text: &str, hint: Option<&str>) {

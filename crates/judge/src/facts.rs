@@ -7,7 +7,8 @@
 //! and does not shift all later ones. Only blocks of a body are known by position, since they have no other name.
 //!
 //! [`rules`] has the lists with their keys, and the rules that leave out values or replace them by a placeholder. Uses
-//! of rules are counted. A field without a rule is compared.
+//! of rules are counted. A field without a rule is compared, except in records
+//! and bodies: of these the kinds and fields, and the shape or the fault, are facts.
 //!
 //! Does not know files, command lines, or the form of an answer.
 
@@ -27,7 +28,7 @@ mod tests;
 mod visitor;
 mod word;
 
-pub use document::{FormError, Report};
+pub use document::Report;
 pub use rules::{RULES, Rule};
 
 /// Most text of the facts of one run, in bytes, since a hostile client can cause any number of them.

@@ -342,6 +342,20 @@ closed_set! {
     }
 }
 
+impl FileKind {
+    /// Returns the name for messages: `a file`.
+    pub fn with_article(self) -> &'static str {
+        match self {
+            Self::File => "a file",
+            Self::Directory => "a directory",
+            Self::Symlink => "a link",
+            Self::Fifo => "a FIFO",
+            Self::Socket => "a socket",
+            Self::Device => "a device",
+        }
+    }
+}
+
 /// Standard error of the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stderr {

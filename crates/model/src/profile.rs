@@ -17,7 +17,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 pub use attempt::{Destination, DestinationError, ExpectedAttempt, Ports};
 pub use command_line::{Settings, Surroundings, Unspelt, filled};
-pub use path_pattern::{PATH_PLACEHOLDERS, PathPattern, PatternError};
+pub use path_pattern::{PathPattern, PatternError, path_placeholders};
 pub use side_request::MESSAGES;
 pub use side_request::{KeyPath, KeyPathError, SideRequest};
 

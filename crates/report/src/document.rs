@@ -42,8 +42,8 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Builds the document of a report.
-    pub(super) fn of(report: &Report) -> Self {
+    /// Builds the document of a report for these media.
+    pub(super) fn of(report: &Report, media: &[Medium]) -> Self {
         Self {
             kind: match report.purpose {
                 Purpose::Judge => "Sandboxed run of a client",
@@ -52,8 +52,8 @@ impl Document {
             headline: headline(report),
             identity: summary::identity(report),
             sections: match report.purpose {
-                Purpose::Judge => judged(report),
-                Purpose::Audit => audited(report),
+                Purpose::Judge => judged(report, media),
+                Purpose::Audit => audited(report, media),
             },
         }
     }
@@ -65,7 +65,7 @@ impl Document {
     }
 }
 
-fn judged(report: &Report) -> Vec<Section> {
+fn judged(report: &Report, media: &[Medium]) -> Vec<Section> {
     let parts = [
         summary::unsound(report),
         checks::findings(report),
@@ -73,7 +73,7 @@ fn judged(report: &Report) -> Vec<Section> {
         Some(summary::claims(report)),
         Some(timeline::section(report)),
         traffic::requests(report),
-        traffic::heads_and_bodies(report),
+        traffic::heads_and_bodies(report, media),
         traffic::connections(report),
         Some(ledger::attempts(report)),
         ledger::limits(report),
@@ -98,7 +98,7 @@ fn judged(report: &Report) -> Vec<Section> {
 /// Sections of an audit: attempts first, then the options that would show the program more.
 ///
 /// The program's output is not shown, because an audit passes it through.
-fn audited(report: &Report) -> Vec<Section> {
+fn audited(report: &Report, media: &[Medium]) -> Vec<Section> {
     let parts = [
         summary::unsound(report),
         Some(ledger::attempts(report)),
@@ -106,7 +106,7 @@ fn audited(report: &Report) -> Vec<Section> {
         ledger::names(report),
         Some(timeline::section(report)),
         traffic::requests(report),
-        traffic::heads_and_bodies(report),
+        traffic::heads_and_bodies(report, media),
         traffic::connections(report),
         ledger::lookups(report),
         checks::findings(report),
@@ -132,7 +132,7 @@ pub(super) enum Medium {
 }
 
 /// Media of most sections.
-const EVERY: &[Medium] = &[Medium::Terminal, Medium::Markdown, Medium::Html];
+pub(super) const EVERY: &[Medium] = &[Medium::Terminal, Medium::Markdown, Medium::Html];
 /// Media of long sections: a summary of a CI job is short, and shares 1 MiB with other reports of its step.
 const LONG: &[Medium] = &[Medium::Terminal, Medium::Html];
 /// Medium of drawings and full lists, which need folding, links and width.

@@ -24,7 +24,7 @@ const MAX_TEXT_CHARS: usize = 1_000;
 
 /// Renders the report as one HTML document in UTF-8.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
-    Ok(lay_out(&Document::of(report)).into_bytes())
+    Ok(lay_out(&Document::of(report, &[Medium::Html])).into_bytes())
 }
 
 /// Returns the size of a budget.

@@ -24,7 +24,7 @@ const MAX_DIFFERENCES: usize = 500;
 
 /// Renders the report as UTF-8 text. The caller chooses `colour` by `NO_COLOR` and the terminal.
 pub fn render(report: &Report, colour: Colour) -> Result<Vec<u8>, RenderError> {
-    let text = lay_out(&Document::of(report), colour)?;
+    let text = lay_out(&Document::of(report, &[Medium::Terminal]), colour)?;
     Ok(text.into_bytes())
 }
 

@@ -32,7 +32,7 @@ fn limit(budget: Budget) -> Limit {
 
 /// Renders the report as UTF-8 Markdown.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
-    Ok(lay_out(&Document::of(report))?.into_bytes())
+    Ok(lay_out(&Document::of(report, &[Medium::Markdown]))?.into_bytes())
 }
 
 /// Lays out a document.
@@ -140,7 +140,8 @@ fn is_plain(text: &str) -> bool {
 
 /// Returns a code span for any text (CommonMark, section 6.1).
 ///
-/// Pipes are escaped, because they would end a table cell (GitHub Flavored Markdown, section 4.10).
+/// Pipes are escaped, because they would end a table cell (GitHub Flavored Markdown, section 4.10); behind a
+/// backslash of the text, `\\|` would end it too.
 fn code(text: &str, max_chars: usize) -> String {
     let text = cut(&unlinked(&escape::visible(text)), max_chars);
     if text.is_empty() {
@@ -148,8 +149,8 @@ fn code(text: &str, max_chars: usize) -> String {
     }
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // A table cell reads `\|` as a pipe, and a code span loses one blank at each end.
-    format!("{fence} {} {fence}", text.replace('|', "\\|"))
+    // A code span loses one blank at each end.
+    format!("{fence} {} {fence}", text.replace('|', "\\u{7c}"))
 }
 
 /// Removes the link syntax, for readers that parse a single line and so may miss the code span.
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn end_of_a_cell_and_link_are_escaped() {
-        assert_eq!(code("a|b\nc", 9), r"` a\|b\nc `");
+        assert_eq!(code("a|b\nc", 9), r"` a\u{7c}b\nc `");
         assert_eq!(code("[a](b)", 99), r"` [a]\u{28}b) `");
     }
 

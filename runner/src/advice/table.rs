@@ -278,15 +278,19 @@ fn missing_kind(evidence: &Evidence, _: &SetupError) -> Option<String> {
 
 /// Text about an earlier filter that refuses the call of this step.
 fn filter(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    const CALLS: [(Step, &str); 5] = [
+    const CALLS: [(Step, &str); 9] = [
         (Step::UserAndNetworkNamespace, "unshare"),
         (Step::CloneInit, "clone"),
         (Step::LoopbackUp, "ioctl"),
         (Step::TakeSource, "open_tree"),
         (Step::PivotRoot, "pivot_root"),
+        (Step::PrivateMounts, "mount"),
+        (Step::RootFilesystem, "mount"),
+        (Step::AttachSource, "mount"),
+        (Step::ReadOnlyRoot, "mount"),
     ];
     let call = CALLS.into_iter().find(|(step, _)| *step == error.step);
-    let call = call.map_or("mount", |(_, call)| call);
+    let (_, call) = call?;
     let mut refused = evidence.filtered_calls.iter();
     refused
         .any(|one| one == call)

@@ -83,7 +83,9 @@ pub(super) fn write(
     for (root, tree) in trees.each() {
         writer.root = root;
         // The same bounds as for the evidence.
-        let entries = writer.stored + writer.copied.exceptions.len() - before;
+        let exceptions = writer.copied.exceptions.iter().skip(before);
+        let absent = exceptions.filter(|one| one.stored_as.is_none());
+        let entries = writer.stored + absent.count();
         let bounds = Bounds {
             bytes: 2 * limits.home_bytes,
             entries: limits.home_files.saturating_sub(entries as u64),
@@ -334,7 +336,7 @@ impl Target for Writer<'_> {
             }
             FileKind::File | FileKind::Directory | FileKind::Socket | FileKind::Device => {
                 let path = self.path(entry.path);
-                self.except(path, format!("it is a {}", entry.kind.word()));
+                self.except(path, format!("it is {}", entry.kind.with_article()));
                 Ok(())
             }
         }

@@ -23,7 +23,6 @@ use sys::read::name_of;
 use thiserror::Error;
 
 use super::sums;
-use super::verify::described;
 use crate::collect::copy::directory;
 use crate::collect::files::kind;
 
@@ -287,7 +286,7 @@ fn kind_at(path: &Path) -> Option<&'static str> {
     // A slash at the end would make the system follow a link.
     let bare: PathBuf = path.components().collect();
     let kind = kind(&lstat(&bare).ok()?);
-    (kind != FileKind::Directory).then(|| described(kind))
+    (kind != FileKind::Directory).then(|| kind.with_article())
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ fn sums_of(bundle: &OwnedFd) -> io::Result<Vec<u8>> {
     match regular(bundle, sums::NAME.as_bytes())? {
         Found::File(file) => file.take(sums::MAX_BYTES + 1).read_to_end(&mut document)?,
         Found::Other(found) => {
-            let found = described(found);
+            let found = found.with_article();
             return Err(io::Error::other(format!("expected a file, found {found}")));
         }
     };
@@ -160,17 +160,6 @@ fn regular(at: impl AsFd, name: &[u8]) -> io::Result<Found> {
         Ok(Found::File(file))
     } else {
         Err(Errno::ESTALE.into())
-    }
-}
-
-pub(super) fn described(kind: FileKind) -> &'static str {
-    match kind {
-        FileKind::File => "a file",
-        FileKind::Directory => "a directory",
-        FileKind::Symlink => "a link",
-        FileKind::Fifo => "a FIFO",
-        FileKind::Socket => "a socket",
-        FileKind::Device => "a device",
     }
 }
 
@@ -229,16 +218,17 @@ fn files(bundle: &OwnedFd, sums: &Sums, differences: &mut Differences) -> BTreeM
     for name in names.iter().map(Vec::as_slice) {
         if !std::str::from_utf8(name).is_ok_and(|name| sums.contains_key(name)) {
             let found = fstatat(bundle, name, AtFlags::AT_SYMLINK_NOFOLLOW);
-            let found = found.map_or("something", |found| described(kind(&found)));
+            let found = found.map_or("something", |found| kind(&found).with_article());
             differences.add(format!("not listed: {}: {found}", shown(&printable(name))));
         }
     }
     for (name, sha256) in sums {
         let read = match regular(bundle, name.as_bytes()) {
             Ok(Found::File(file)) => matching(file, sha256),
-            Ok(Found::Other(found)) => {
-                Ok(Err(format!("{}, and a file is listed", described(found))))
-            }
+            Ok(Found::Other(found)) => Ok(Err(format!(
+                "{}, and a file is listed",
+                found.with_article()
+            ))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 differences.add(format!("missing: {name}"));
                 continue;

@@ -1,6 +1,7 @@
 //! Dry runs: a case and an audit go through a run's own steps, with a client of this executable. Each layer of the
 //! sandbox has a probe, so that what works here works in a run.
 
+use std::ffi::OsStr;
 use std::fs;
 
 use clap::Parser as _;
@@ -16,6 +17,7 @@ use super::audited::{LOOK, TRIAL_ARGUMENT};
 use super::probe::{Need, Outcome, Probe, Refusal, at_step};
 use crate::cli::{Cli, Command};
 use crate::collect::Failure;
+use crate::error_text::chain;
 use crate::run::{self, Collected};
 
 /// Case B with the default isolation.
@@ -29,7 +31,7 @@ pub(super) fn inherited() -> Vec<Probe> {
 }
 
 fn of_case(words: &[&str]) -> Vec<Probe> {
-    let collected = match collect(words) {
+    let collected = match collect(words.iter().map(OsStr::new)) {
         Ok(collected) => collected,
         Err(refusal) => return vec![of_every_run(refusal)],
     };
@@ -62,8 +64,9 @@ pub(super) fn audit() -> Vec<Probe> {
     let whole = |outcome| part("audit", "an audit with shown directories", outcome);
     let own = at_step(fs::read_link(OWN_FILE), Step::StartStage, OWN_FILE);
     let collected = own.and_then(|own| {
-        let own = own.to_string_lossy();
-        collect(&["audit", "--", &own, TRIAL_ARGUMENT, LOOK])
+        let words = ["audit", "--"].map(OsStr::new);
+        let words = words.into_iter().chain([own.as_os_str()]);
+        collect(words.chain([TRIAL_ARGUMENT, LOOK].map(OsStr::new)))
     });
     let collected = match collected {
         Ok(collected) => collected,
@@ -103,9 +106,9 @@ fn watch(watch: FileWatch) -> Outcome {
 }
 
 /// Makes one run up to its evidence; `words` are those of the command line.
-fn collect(words: &[&str]) -> Result<Collected, Refusal> {
+fn collect<'w>(words: impl Iterator<Item = &'w OsStr>) -> Result<Collected, Refusal> {
     let search_path = std::env::var_os("PATH");
-    let cli = Cli::try_parse_from(["runner"].iter().chain(words));
+    let cli = Cli::try_parse_from([OsStr::new("runner")].into_iter().chain(words));
     let resolved = cli.map(|cli| cli.resolve(search_path.as_deref()));
     let request = match resolved {
         Ok(Ok(Command::Run(request))) => request,
@@ -116,13 +119,9 @@ fn collect(words: &[&str]) -> Result<Collected, Refusal> {
     run::for_evidence(&request).map_err(|error| before_set_up(&error, error.hint()))
 }
 
-fn before_set_up(error: &dyn std::error::Error, fix: Option<String>) -> Refusal {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
+fn before_set_up(error: &(dyn std::error::Error + 'static), fix: Option<String>) -> Refusal {
+    let text: Vec<String> = chain(error).map(|error| error.to_string()).collect();
+    let text = text.join(": ");
     Refusal::Run { text, fix }
 }
 

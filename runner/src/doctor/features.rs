@@ -32,7 +32,7 @@ pub(super) fn pidfd() -> Outcome {
         // Fails only for a process that was reaped.
         let _ = kill(child, Signal::SIGKILL);
         let mut polled = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut polled, PollTimeout::from(5000_u16)) {
+        match poll(&mut polled, PollTimeout::from(1000_u16)) {
             Ok(1) => Ok("opened, and signalled the end".to_owned()),
             _ => Err(Refusal::Wrong("it does not signal the end".to_owned())),
         }

@@ -4,6 +4,7 @@
 //! output. A trial does not outlive the doctor.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -11,7 +12,8 @@ use std::time::Duration;
 
 use model::case::Tier;
 use nix::sys::prctl;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use sandbox::error::Step;
 use sys::process::{OWN_FILE, ignore_file_size_signal, read_to_end_within, wait_within};
 
@@ -124,8 +126,9 @@ impl Trial {
             One(_) => ATTEMPT_LIMIT,
         };
         let read = read_to_end_within([output], limit);
-        // Fails for a process that has ended. A killed trial takes its sandbox and its directory with it.
-        let _ = read.is_none().then(|| process.kill());
+        if read.is_none() {
+            self.end(&mut process);
+        }
         let ended = wait_within(&mut process, limit);
         let (Some([output]), Ok(Some(status))) = (read, ended) else {
             return Err(Refusal::Hung);
@@ -137,6 +140,19 @@ impl Trial {
             Some(signal) => Refusal::Killed(signal),
             None => Refusal::Wrong(format!("the trial ended without a result, {status}")),
         })
+    }
+}
+
+impl Trial {
+    /// Ends a trial that takes too long. The sandbox of a run ends with the run, and removes its directory before. An
+    /// attempt may have a child, which is in its process group.
+    fn end(&self, process: &mut Child) {
+        // Both fail for a process that has ended.
+        let _ = match self.attempt {
+            Runs(_) => process.kill(),
+            One(_) => killpg(Pid::from_raw(process.id().cast_signed()), Signal::SIGKILL)
+                .map_err(io::Error::from),
+        };
     }
 }
 
@@ -156,7 +172,7 @@ pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
     else {
         return ExitCode::FAILURE;
     };
-    // Fails never for a valid signal (prctl(2)).
+    // prctl(2) accepts every valid signal.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     ignore_file_size_signal();
     let probes = match trial.attempt {

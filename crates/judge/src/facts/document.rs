@@ -11,17 +11,6 @@ const MAX_VALUES: usize = 8_000_000;
 /// Gaps in evidence that is not compared, because it depends on the load of the host.
 const NOT_COMPARED: [GapKind; 2] = [GapKind::Lookups, GapKind::Order];
 
-/// Error of a document that is no report.
-#[derive(Debug, thiserror::Error)]
-pub enum FormError {
-    /// More values than [`MAX_VALUES`]: each takes many times the memory of its text.
-    #[error("expected at most {MAX_VALUES} values, found more")]
-    TooMany,
-    /// Any other form than that of a report.
-    #[error(transparent)]
-    Document(#[from] DocumentError),
-}
-
 /// Report that was read back.
 #[derive(Debug)]
 pub struct Report {
@@ -36,11 +25,8 @@ impl Report {
     ///
     /// # Errors
     /// The first fault of the document, with its place.
-    pub fn parse(bytes: &[u8]) -> Result<Self, FormError> {
-        if values(bytes) > MAX_VALUES {
-            return Err(FormError::TooMany);
-        }
-        let document = Document::parse(bytes)?;
+    pub fn parse(bytes: &[u8]) -> Result<Self, DocumentError> {
+        let document = Document::parse(bytes, MAX_VALUES)?;
         let value = serde_json::from_slice(bytes).map_err(DocumentError::NotJson)?;
         Ok(Self { document, value })
     }
@@ -108,20 +94,4 @@ impl Report {
             && with(Status::Failed).next().is_none()
             && with(Status::Passed).next().is_some()
     }
-}
-
-/// Upper bound of the number of values of a document: one, and one more for each comma, array and object outside of
-/// strings.
-fn values(document: &[u8]) -> usize {
-    let (mut number, mut in_string, mut is_escaped) = (1, false, false);
-    for byte in document {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = in_string,
-            b'"' => in_string = !in_string,
-            b',' | b'[' | b'{' if !in_string => number += 1,
-            _ => {}
-        }
-    }
-    number
 }

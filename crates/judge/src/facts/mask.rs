@@ -351,7 +351,9 @@ fn random_token(text: &str, word: &str, kind: Kind) -> Option<usize> {
     };
     let behind = text.get(length..)?;
     let padding = behind.bytes().take_while(|byte| *byte == b'=').count();
-    (!behind.starts_with(char::is_alphanumeric)).then_some(length + padding)
+    // A long token ends anywhere: read again from its next word, it would cost the square of its length.
+    let is_whole = is_long || !behind.starts_with(char::is_alphanumeric);
+    is_whole.then_some(length + padding)
 }
 
 /// Checks how often a token changes between small letters, capital letters and digits. Without a digit it could be a

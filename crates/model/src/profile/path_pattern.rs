@@ -21,8 +21,10 @@ use thiserror::Error;
 use super::template::{Piece, pieces};
 use crate::layout::INSIDE_ID;
 
-/// Names of the placeholders that a path may have.
-pub const PATH_PLACEHOLDERS: [&str; 6] = ["uid", "pid", "digits", "hex", "alnum", "uuid"];
+/// Returns the names of the placeholders that a path may have.
+pub fn path_placeholders() -> [&'static str; Placeholder::ALL.len()] {
+    Placeholder::ALL.map(Placeholder::word)
+}
 
 /// Lengths of the groups of a UUID.
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
@@ -58,7 +60,7 @@ closed_set! {
 /// Reason why a text is not a path pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PatternError {
-    /// The placeholder is none of [`PATH_PLACEHOLDERS`].
+    /// The placeholder is none of [`path_placeholders`].
     #[error("{{{0}}} is not a placeholder of a path")]
     Unknown(String),
     /// The placeholder also matches the text after it, so no path can match the pattern.

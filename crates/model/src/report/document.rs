@@ -127,11 +127,15 @@ impl<'a> Document<'a> {
 }
 
 impl Document<'static> {
-    /// Parses a stored report. Unknown keys are ignored.
+    /// Parses a stored report of at most this number of values, each of which takes many times the memory of its text.
+    /// Unknown keys are ignored.
     ///
     /// # Errors
-    /// The bytes are not JSON, the schema is another one, or a key is missing or has a value of the wrong form.
-    pub fn parse(bytes: &[u8]) -> Result<Self, DocumentError> {
+    /// There are more values, the bytes are not JSON, the schema is another one, or a key is missing or has a value of the wrong form.
+    pub fn parse(bytes: &[u8], max_values: usize) -> Result<Self, DocumentError> {
+        if values(bytes) > max_values {
+            return Err(DocumentError::TooMany { max_values });
+        }
         let form: Form = parse(bytes)?;
         if form.schema != SCHEMA {
             let found = match (form.schema.as_str(), form.schema.is_null()) {
@@ -175,6 +179,12 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DocumentError> {
 /// Error of a document that is not a report. Texts of the document are escaped and cut.
 #[derive(Debug, Error)]
 pub enum DocumentError {
+    /// More values than the reader accepts.
+    #[error("expected at most {max_values} values, found more")]
+    TooMany {
+        /// Largest number.
+        max_values: usize,
+    },
     /// Not JSON, or cut short.
     #[error("cannot parse it as JSON")]
     NotJson(#[source] serde_json::Error),
@@ -192,4 +202,20 @@ pub enum DocumentError {
         /// Message of the parser.
         why: String,
     },
+}
+
+/// Upper bound of the number of values of a document: one, and one more for each comma, array and object outside of
+/// strings.
+fn values(document: &[u8]) -> usize {
+    let (mut number, mut in_string, mut is_escaped) = (1, false, false);
+    for byte in document {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_string,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => number += 1,
+            _ => {}
+        }
+    }
+    number
 }

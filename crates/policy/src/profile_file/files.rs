@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::case::Root;
-use model::profile::{ExpectedFile, Files, Names, PATH_PLACEHOLDERS, PathPattern, PatternError};
+use model::profile::{ExpectedFile, Files, Names, PathPattern, PatternError, path_placeholders};
 use model::quote::{known_words, quoted};
 use toml::Spanned;
 
@@ -32,7 +32,7 @@ fn named(file: Vec<ExpectedFileFile>, names: &Names) -> Result<Vec<ExpectedFile>
         let path = tree_path(crate::placeholders::fill(
             names,
             named.path,
-            &PATH_PLACEHOLDERS,
+            &path_placeholders(),
         )?)?;
         if !seen.insert((root.word(), path.get_ref().clone())) {
             return Err(Flaw::new(
@@ -54,7 +54,7 @@ fn named(file: Vec<ExpectedFileFile>, names: &Names) -> Result<Vec<ExpectedFile>
 fn pattern(path: &Spanned<String>) -> Result<PathPattern, Flaw> {
     path.get_ref().parse().map_err(|error: PatternError| {
         let hint = match &error {
-            PatternError::Unknown(name) => known_words(name, PATH_PLACEHOLDERS),
+            PatternError::Unknown(name) => known_words(name, path_placeholders()),
             PatternError::Swallowed(_) => {
                 "a placeholder takes all characters of its kind; put another character after it"
                     .into()

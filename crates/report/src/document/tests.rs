@@ -128,17 +128,17 @@ fn spans(text: &Text) -> String {
 
 #[test]
 fn document_of_a_failed_run_with_hostile_text() {
-    insta::assert_snapshot!(outline(&Document::of(&hostile())));
+    insta::assert_snapshot!(outline(&Document::of(&hostile(), EVERY)));
 }
 
 #[test]
 fn document_of_a_run_in_a_broken_sandbox() {
-    insta::assert_snapshot!(outline(&Document::of(&broken())));
+    insta::assert_snapshot!(outline(&Document::of(&broken(), EVERY)));
 }
 
 #[test]
 fn document_of_an_audit() {
-    insta::assert_snapshot!(outline(&Document::of(&audit())));
+    insta::assert_snapshot!(outline(&Document::of(&audit(), EVERY)));
 }
 
 /// Document with each kind of block and span.

@@ -3,9 +3,12 @@
 use model::evidence::Request;
 use model::journal::{Body, Content, End, Head};
 use model::report::{Purpose, Report};
+use model::shape;
 use serde_json::Value;
 
-use super::{Block, Budget, Fold, PAGE, Section, Table, client, digest, number, own, text, word};
+use super::{
+    Block, Budget, Fold, Medium, PAGE, Section, Table, client, digest, number, own, text, word,
+};
 use crate::phrases::{at, number_of, request_line};
 
 /// Maximum number of requests with an open head.
@@ -34,8 +37,11 @@ pub(super) fn requests(report: &Report) -> Option<Section> {
 }
 
 /// Shows the heads and bodies, with a budget of their own, so that a large one displaces no request.
-pub(super) fn heads_and_bodies(report: &Report) -> Option<Section> {
+pub(super) fn heads_and_bodies(report: &Report, media: &[Medium]) -> Option<Section> {
     let requests = &report.evidence.requests;
+    if requests.is_empty() || !PAGE.iter().any(|medium| media.contains(medium)) {
+        return None;
+    }
     let is_open = requests.len() <= MAX_OPEN_HEADS;
     let folds: Vec<_> = requests
         .iter()
@@ -48,7 +54,7 @@ pub(super) fn heads_and_bodies(report: &Report) -> Option<Section> {
         number,
         [Block::Folds(Budget::Bodies, folds)],
     );
-    (!requests.is_empty()).then(|| section.only(PAGE))
+    Some(section.only(PAGE))
 }
 
 /// Returns the head of a request, and its body, if there is any.
@@ -115,16 +121,19 @@ fn shape_lines(shape: &Value) -> Vec<Block> {
 /// Replaces length and digest of each redacted text by one text.
 fn with_texts(shape: &Value) -> Value {
     match shape {
-        Value::Object(map) => match (map.get("bytes"), map.get("sha256")) {
-            (Some(bytes), Some(Value::String(sha256))) if map.len() == 2 => {
-                format!("<{bytes} bytes, sha256 {sha256}>").into()
-            }
-            _ => {
-                let entries = map.iter();
-                let entries = entries.map(|(name, value)| (name.clone(), with_texts(value)));
-                Value::Object(entries.collect())
-            }
-        },
+        text if shape::is_text(text) => {
+            let part = |key: &str| {
+                text[key]
+                    .as_str()
+                    .map_or_else(|| text[key].to_string(), str::to_owned)
+            };
+            format!("<{} bytes, sha256 {}>", part("bytes"), part("sha256")).into()
+        }
+        Value::Object(map) => {
+            let entries = map.iter();
+            let entries = entries.map(|(name, value)| (name.clone(), with_texts(value)));
+            Value::Object(entries.collect())
+        }
         Value::Array(values) => values.iter().map(with_texts).collect(),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => shape.clone(),
     }

@@ -3,6 +3,9 @@
 use super::*;
 use model::report::document::{Document, DocumentError};
 
+/// More values than any of these reports has.
+const MAX_VALUES: usize = 10_000;
+
 /// Report that version 0.1.0 wrote.
 const OLD: &[u8] = include_bytes!("case-b-0.1.0.json");
 
@@ -11,12 +14,12 @@ fn old() -> Value {
 }
 
 fn parse(value: &Value) -> Result<Document<'static>, DocumentError> {
-    Document::parse(value.to_string().as_bytes())
+    Document::parse(value.to_string().as_bytes(), MAX_VALUES)
 }
 
 #[test]
 fn stored_report_of_an_old_version_is_read() {
-    let read = Document::parse(OLD).expect("a report");
+    let read = Document::parse(OLD, MAX_VALUES).expect("a report");
     assert_eq!(read.verdict, Verdict::Passed);
     assert_eq!(read.client.exit, Exit::Code(0));
     let [request] = read.evidence.requests.as_slice() else {
@@ -41,7 +44,7 @@ fn report_read_back_renders_the_same() {
         drifted("a \u{202e} b"),
     ] {
         let rendered = json(&report);
-        let read = Document::parse(rendered.as_bytes()).expect("a report");
+        let read = Document::parse(rendered.as_bytes(), MAX_VALUES).expect("a report");
         let again = json::document(&read).expect("a report");
         assert_eq!(String::from_utf8(again).expect("UTF-8"), rendered);
     }
@@ -77,6 +80,15 @@ fn value_of_a_wrong_form_is_refused() {
         let read = parse(&wrong_report);
         assert!(matches!(read, Err(DocumentError::Form { .. })), "{key}");
     }
+}
+
+#[test]
+fn report_of_too_many_values_is_refused() {
+    let report = Document::parse(OLD, 100);
+    assert!(matches!(
+        report,
+        Err(DocumentError::TooMany { max_values: 100 })
+    ));
 }
 
 #[test]

@@ -17,6 +17,9 @@ use crate::bundle::{CASE, PROFILE, REPORT, STDERR, STDOUT_RECORDS, STDOUT_TEXT, 
 /// Largest report, and largest list of exceptions, in bytes.
 const MAX_DOCUMENT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
+/// Most values of a report. A file of the client has ten, so that a report of a million files is read.
+const MAX_VALUES: usize = 16_000_000;
+
 /// Compares the files of a bundle that match their digests.
 pub(super) fn compare(
     mut files: BTreeMap<String, File>,
@@ -79,7 +82,7 @@ fn document<T>(
 }
 
 fn parse_report(bytes: &[u8]) -> io::Result<Document<'static>> {
-    Document::parse(bytes).map_err(io::Error::other)
+    Document::parse(bytes, MAX_VALUES).map_err(io::Error::other)
 }
 
 fn parse_exceptions(bytes: &[u8]) -> io::Result<Vec<Exception>> {

@@ -54,7 +54,7 @@ impl<'a> Entries<'a> {
             inventory,
             differences,
             names: BTreeSet::new(),
-            directories: [Root::Home, Root::Tmp, Root::Work]
+            directories: Root::ALL
                 .map(Root::word)
                 .into_iter()
                 .chain([RENAMED])
