@@ -18,30 +18,29 @@ use model::secret::{HiddenScanner, SecretScanner};
 use model::text::printable;
 use nix::errno::Errno;
 use nix::fcntl::readlinkat;
-use nix::sys::stat::FileStat;
 use nix::unistd::{Whence, lseek};
 use sandbox::root::Trees;
-use tar::{EntryType, GnuExtSparseHeader, Header};
+use tar::EntryType;
 
 use super::inventory::{Exception, Inventory, Object};
 use crate::collect::copy::{Bounds, Entry, Target, copy};
 use crate::collect::files::{PATH_BYTES, shown};
+
+mod header;
+
+pub(super) use header::Headers;
 
 /// Name of the archive.
 pub(super) const NAME: &str = "files.tar";
 /// Directory in the archive for objects without their own name.
 pub(super) const RENAMED: &str = "renamed";
 /// User and group id of every entry: if root extracts a set-user-ID file, it gives nobody's rights.
-pub(super) const OWNER: u64 = 65_534;
+const OWNER: u64 = 65_534;
 /// Longest name in bytes, so that tar(1) can extract it (PATH_MAX of linux/limits.h is 4096).
 const MAX_NAME: usize = 4_000;
 /// Largest number of ranges in the map of a sparse file, whose blocks a reader holds in memory.
 const MAX_RANGES: usize = 500_000;
-/// Number of ranges in the main header.
-const FIRST_RANGES: usize = 4;
-/// Number of ranges in each further header.
-const FURTHER_RANGES: usize = 21;
-const BLOCK: u64 = 512;
+pub(super) const BLOCK: u64 = 512;
 const PIECE: usize = 64 * 1024;
 
 /// What the bundle lacks.
@@ -194,9 +193,16 @@ impl<'a> Writer<'a> {
             return Err(io::Error::other("it changed while it was copied"));
         }
         let (name, renamed) = self.name(entry.path, &path);
-        let mut header = header(kind, entry.status);
-        let mut blocks = with_names(&mut header, &name, target);
-        blocks.extend(sealed(&mut header, listed.mode));
+        let headers = Headers {
+            kind,
+            name: &name,
+            target,
+            mode: listed.mode,
+            mtime: mtime(entry),
+            size: 0,
+            ranges: &[],
+        };
+        let blocks = headers.blocks();
         self.write(&blocks, self.end)?;
         self.add(self.end + blocks.len() as u64, renamed);
         Ok(())
@@ -210,13 +216,16 @@ impl<'a> Writer<'a> {
         }
         let (name, renamed) = self.name(entry.path, &path);
         let ranges = data_ranges(&content, size)?;
-        let mut header = header(EntryType::Regular, entry.status);
-        let map = with_ranges(&mut header, &ranges, size);
-        let names = with_names(&mut header, &name, &[]);
-        let header_at = self.end + names.len() as u64;
-        self.write(&names, self.end)?;
-        self.write(&map, header_at + BLOCK)?;
-        let data_at = header_at + BLOCK + map.len() as u64;
+        let mut headers = Headers {
+            kind: EntryType::Regular,
+            name: &name,
+            target: &[],
+            mode: 0,
+            mtime: mtime(entry),
+            size,
+            ranges: &ranges,
+        };
+        let data_at = self.end + headers.blocks().len() as u64;
         let written = self.data(content, size, &ranges, data_at)?;
         if written.bytes != size {
             return Err(io::Error::other("it changed while it was copied"));
@@ -241,7 +250,8 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         // The walk has widened modes; the mode in the report is the client's.
-        self.write(&sealed(&mut header, listed.mode), header_at)?;
+        headers.mode = listed.mode;
+        self.write(&headers.blocks(), self.end)?;
         self.add(written.end.next_multiple_of(BLOCK), renamed);
         Ok(())
     }
@@ -353,87 +363,8 @@ impl Target for Writer<'_> {
     }
 }
 
-fn header(kind: EntryType, status: &FileStat) -> Header {
-    let mut header = Header::new_gnu();
-    header.set_entry_type(kind);
-    header.set_uid(OWNER);
-    header.set_gid(OWNER);
-    header.set_size(0);
-    header.set_mtime(u64::try_from(status.st_mtime).unwrap_or(0));
-    header
-}
-
-/// Completes a header.
-fn sealed(header: &mut Header, mode: u32) -> [u8; BLOCK as usize] {
-    header.set_mode(mode);
-    header.set_cksum();
-    *header.as_bytes()
-}
-
-/// Sets the name and the target of a link. Returns the blocks before the header for those that do not fit into it.
-fn with_names(header: &mut Header, name: &[u8], target: &[u8]) -> Vec<u8> {
-    let mut blocks = Vec::new();
-    let fields = header.as_old_mut();
-    for (kind, field, text) in [
-        (EntryType::GNULongName, &mut fields.name, name),
-        (EntryType::GNULongLink, &mut fields.linkname, target),
-    ] {
-        for (field, byte) in field.iter_mut().zip(text) {
-            *field = *byte;
-        }
-        if text.len() > field.len() {
-            let mut long = Header::new_gnu();
-            long.set_entry_type(kind);
-            for (field, byte) in long.as_old_mut().name.iter_mut().zip(b"././@LongLink") {
-                *field = *byte;
-            }
-            for set in [Header::set_uid, Header::set_gid, Header::set_mtime] {
-                set(&mut long, 0);
-            }
-            long.set_size(text.len() as u64 + 1);
-            blocks.extend(sealed(&mut long, 0o644));
-            blocks.extend(text);
-            blocks.resize((blocks.len() + 1).next_multiple_of(BLOCK as usize), 0);
-        }
-    }
-    blocks
-}
-
-/// Sets the sizes of a file with data in these ranges. Returns the headers after the main one.
-fn with_ranges(header: &mut Header, ranges: &[Range<u64>], size: u64) -> Vec<u8> {
-    let mut ranges: Vec<_> = ranges
-        .iter()
-        .map(|one| (one.start, one.end - one.start))
-        .collect();
-    let stored = ranges.iter().map(|(_, length)| length).sum();
-    header.set_size(stored);
-    if stored == size {
-        return Vec::new();
-    }
-    header.set_entry_type(EntryType::GNUSparse);
-    // A range without data marks the end of the file.
-    ranges.push((size, 0));
-    let (first, further) = ranges.split_at(FIRST_RANGES.min(ranges.len()));
-    if let Some(header) = header.as_gnu_mut() {
-        header.set_real_size(size);
-        header.set_is_extended(!further.is_empty());
-        for (slot, (offset, length)) in header.sparse.iter_mut().zip(first) {
-            slot.set_offset(*offset);
-            slot.set_length(*length);
-        }
-    }
-    let mut blocks = Vec::new();
-    let mut further = further.chunks(FURTHER_RANGES).peekable();
-    while let Some(ranges) = further.next() {
-        let mut header = GnuExtSparseHeader::new();
-        header.set_is_extended(further.peek().is_some());
-        for (slot, (offset, length)) in header.sparse_mut().iter_mut().zip(ranges) {
-            slot.set_offset(*offset);
-            slot.set_length(*length);
-        }
-        blocks.extend(header.as_bytes());
-    }
-    blocks
+fn mtime(entry: &Entry<'_>) -> u64 {
+    u64::try_from(entry.status.st_mtime).unwrap_or(0)
 }
 
 /// Lists the ranges of a file that are not holes, aligned to blocks. A file on a file system without SEEK_HOLE

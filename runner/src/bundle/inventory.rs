@@ -1,6 +1,6 @@
 //! The client's objects in a bundle, as the report lists them, and the exceptions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::evidence::{FileEntry, FileKind};
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,10 @@ impl Inventory {
         inventory
     }
 
+    pub(super) fn paths(&self) -> BTreeSet<String> {
+        self.0.keys().map(|(path, _)| path.clone()).collect()
+    }
+
     /// Tests for a regular file of this path, and of this size if one is given.
     pub(super) fn has_file(&self, path: &str, bytes: Option<u64>) -> bool {
         let lowest = Object {
@@ -102,8 +106,8 @@ impl Inventory {
         })
     }
 
-    /// Removes the object of this path that is most like `found`: the same content, else unread content, else any
-    /// object of the kind.
+    /// Removes the object of this path that is most like `found`: the same content, else unread content, else the
+    /// same size, else any object of the kind.
     pub(super) fn take(&mut self, path: &str, found: &Object) -> Option<Object> {
         let any_mode = Object {
             mode: 0,
@@ -123,7 +127,7 @@ impl Inventory {
         let lowest = Object::of(found.kind);
         let taken = like(found)
             .or_else(|| like(&any_mode))
-            .or_else(|| like(&unread))
+            .or_else(|| (self.next(path, unread)).filter(|next| next.bytes == found.bytes))
             .or_else(|| self.next(path, lowest))
             .filter(|next| next.kind == found.kind)?;
         let key = (path.to_owned(), taken.clone());

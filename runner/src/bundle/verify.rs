@@ -105,9 +105,11 @@ pub(crate) fn verify(
     } else {
         let sums = sums::parse(&document).map_err(|source| VerifyError::Form { path, source })?;
         let files = files(&bundle, &sums, &mut differences);
-        contents::compare(files, &sums, &mut differences);
-        let files = count(sums.len(), "file");
-        verified = format!("verified: {files}, SHA-256 of {} {sha256}", sums::NAME);
+        let exceptions = contents::compare(files, &sums, &mut differences);
+        let mut parts = vec![count(sums.len(), "file")];
+        parts.extend((exceptions > 0).then(|| count(exceptions, "exception")));
+        let parts = parts.join(", ");
+        verified = format!("verified: {parts}, SHA-256 of {} {sha256}", sums::NAME);
     }
     let (lines, is_good) = match differences.lines() {
         lines if lines.is_empty() => (vec![verified], true),

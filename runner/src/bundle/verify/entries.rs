@@ -4,21 +4,25 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek as _};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 
 use model::case::Root;
 use model::digest;
 use model::evidence::FileKind;
 use model::text::printable;
-use tar::{Archive, Entry, EntryType};
+use tar::{Archive, Entry, EntryType, GnuExtSparseHeader, GnuSparseHeader};
 
 use super::{Differences, MAX_FILE_BYTES};
 use crate::bundle::REPORT;
-use crate::bundle::archive::{NAME, OWNER, RENAMED};
+use crate::bundle::archive::{BLOCK, Headers, NAME, RENAMED};
 use crate::bundle::inventory::{Exception, Inventory, Object};
 use crate::bundle::sums::shown;
 
 /// Largest headers of one entry, in bytes: long names, and the map of a sparse file.
 const MAX_HEADER_BYTES: u64 = 16 * 1024 * 1024;
+/// Largest file in bytes, the largest `file_size` of a case.
+const MAX_ENTRY_BYTES: u64 = 64 << 30;
 /// Rest of an archive after the block of zeros that ends its entries.
 const END: [u8; 512] = [0; 512];
 const PIECE: usize = 256 * 1024;
@@ -32,9 +36,11 @@ const KINDS: [(EntryType, FileKind); 5] = [
 ];
 
 /// Comparison of the entries of an archive.
-pub(super) struct Entries<'a> {
+pub(super) struct Entries<'a, 'e> {
     /// Paths in the report by names in the archive.
-    stored_as: BTreeMap<&'a str, &'a str>,
+    stored_as: BTreeMap<&'e str, &'e str>,
+    /// Those of them that the archive has.
+    found_as: BTreeMap<&'e str, &'e str>,
     /// Objects of the report without an entry so far.
     inventory: &'a mut Inventory,
     differences: &'a mut Differences,
@@ -42,15 +48,19 @@ pub(super) struct Entries<'a> {
     directories: BTreeSet<Vec<u8>>,
 }
 
-impl<'a> Entries<'a> {
+impl<'a, 'e> Entries<'a, 'e> {
     pub(super) fn new(
-        exceptions: &'a [Exception],
+        exceptions: &'e [Exception],
         inventory: &'a mut Inventory,
         differences: &'a mut Differences,
     ) -> Self {
-        let stored_as = |one: &'a Exception| Some((one.stored_as.as_deref()?, one.path.as_str()));
+        let stored_as = |one: &'e Exception| Some((one.stored_as.as_deref()?, one.path.as_str()));
+        let is_renamed =
+            |name: &str| (name.strip_prefix(RENAMED)).is_some_and(|rest| rest.starts_with('/'));
+        let renamed = exceptions.iter().filter_map(stored_as);
         Self {
-            stored_as: exceptions.iter().filter_map(stored_as).collect(),
+            stored_as: renamed.filter(|(name, _)| is_renamed(name)).collect(),
+            found_as: BTreeMap::new(),
             inventory,
             differences,
             names: BTreeSet::new(),
@@ -63,24 +73,23 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Compares each entry, and takes its object from the inventory.
+    /// Compares each entry, and takes its object from the inventory. Returns the paths in the report of the renamed
+    /// objects by names in the archive.
     ///
     /// # Errors
     /// Returns the fault after which no further entry can be read.
-    pub(super) fn compare(mut self, mut file: File) -> io::Result<()> {
+    pub(super) fn compare(mut self, mut file: File) -> io::Result<BTreeMap<&'e str, &'e str>> {
         file.rewind()?;
         let meter = Meter::default();
         let mut archive = Archive::new(Metered {
-            source: BufReader::new(file),
+            source: BufReader::new(&file),
             meter: &meter,
         });
         let mut entries = archive.entries()?;
         let mut remaining = MAX_FILE_BYTES;
-        let mut end = 0;
+        let mut end: u64 = 0;
         loop {
-            // The reader skips data that was not read.
-            let position = meter.position.get().max(end);
-            meter.limit.set(position.saturating_add(MAX_HEADER_BYTES));
+            meter.limit.set(end.saturating_add(MAX_HEADER_BYTES));
             let Some(entry) = entries.next() else {
                 break;
             };
@@ -89,14 +98,15 @@ impl<'a> Entries<'a> {
             remaining = remaining
                 .checked_sub(entry.size())
                 .ok_or_else(|| io::Error::other("its files are larger than those of any run"))?;
-            end = (entry.raw_file_position()).saturating_add(entry.header().entry_size()?);
-            self.entry(&mut entry)?;
+            let head = Head::read(&file, end, &entry)?;
+            self.entry(&mut entry, &head)?;
+            end = head.end;
         }
         let mut rest = Vec::new();
         let mut source = archive.into_inner().take(2 * END.len() as u64);
         source.read_to_end(&mut rest)?;
         if rest == END {
-            Ok(())
+            Ok(self.found_as)
         } else {
             Err(io::Error::other(
                 "it does not end after two blocks of zeros",
@@ -104,27 +114,27 @@ impl<'a> Entries<'a> {
         }
     }
 
-    fn entry(&mut self, entry: &mut Entry<'_, impl Read>) -> io::Result<()> {
+    fn entry(&mut self, entry: &mut Entry<'_, impl Read>, head: &Head) -> io::Result<()> {
         let header = entry.header();
         let kinds = KINDS.iter().find(|(kind, _)| *kind == header.entry_type());
         let kind = kinds.map(|(_, kind)| *kind);
-        let (mode, owner) = (header.mode()?, (header.uid()?, header.gid()?));
+        let mode = header.mode()?;
         let name = entry.path_bytes().into_owned();
         let path = printable(&name);
         let place = format!("{NAME}: {}", shown(&path));
-        // tar(1) reads some pax headers that this reader ignores.
-        let is_plain = self.add(name, kind == Some(FileKind::Directory))
-            && owner == (OWNER, OWNER)
-            && kind.is_some()
-            && matches!(entry.pax_extensions(), Ok(None))
-            && (kind == Some(FileKind::File) || entry.size() == 0);
+        let is_as_written = kind.is_some() && head.is_as_written(entry)?;
+        let is_plain =
+            self.add(name, kind == Some(FileKind::Directory)) && entry.size() <= MAX_ENTRY_BYTES;
         let Some(kind) = kind.filter(|_| is_plain) else {
             let line = format!("differs: {place}: no run writes such an entry");
             self.differences.add(line);
             return Ok(());
         };
-        let path = match self.stored_as.get(path.as_str()) {
-            Some(path) => (*path).to_owned(),
+        let path = match self.stored_as.get_key_value(path.as_str()) {
+            Some((name, path)) => {
+                self.found_as.insert(name, path);
+                (*path).to_owned()
+            }
             None => path,
         };
         let mut found = Object {
@@ -133,6 +143,12 @@ impl<'a> Entries<'a> {
             content: String::new(),
             mode,
         };
+        if !is_as_written {
+            let line = format!("differs: {place}: no run writes such a header");
+            self.differences.add(line);
+            self.inventory.take(&path, &found);
+            return Ok(());
+        }
         if kind == FileKind::Symlink {
             let target = entry.link_name_bytes().unwrap_or_default();
             found.content = printable(&target);
@@ -183,6 +199,90 @@ impl<'a> Entries<'a> {
         }
         self.names.insert(name) && is_plain
     }
+}
+
+/// Headers of one entry, as they are in the archive.
+struct Head {
+    blocks: Vec<u8>,
+    /// Ranges of a sparse file.
+    ranges: Vec<Range<u64>>,
+    /// End of the entry.
+    end: u64,
+}
+
+impl Head {
+    /// Reads the headers between `start`, the end of the entry before, and the data.
+    fn read(file: &File, start: u64, entry: &Entry<'_, impl Read>) -> io::Result<Self> {
+        let mut data_at = entry.raw_file_position();
+        let is_sparse = entry.header().entry_type() == EntryType::GNUSparse;
+        let sparse = entry.header().as_gnu().filter(|_| is_sparse);
+        let mut found: Vec<_> = sparse
+            .iter()
+            .flat_map(|main| ranges(&main.sparse))
+            .collect();
+        let mut is_extended = sparse.is_some_and(|main| main.is_extended());
+        while is_extended {
+            let mut further = GnuExtSparseHeader::new();
+            file.read_exact_at(further.as_mut_bytes(), data_at)?;
+            found.extend(ranges(further.sparse()));
+            is_extended = further.is_extended();
+            data_at += BLOCK;
+        }
+        // The last range has no data and marks the end of the file.
+        found.pop();
+        let size = data_at.saturating_sub(start);
+        let mut blocks = vec![0; usize::try_from(size).map_err(io::Error::other)?];
+        file.read_exact_at(&mut blocks, start)?;
+        let stored = entry.header().entry_size()?.checked_next_multiple_of(BLOCK);
+        Ok(Self {
+            blocks,
+            ranges: found,
+            end: data_at.saturating_add(stored.unwrap_or(u64::MAX)),
+        })
+    }
+
+    /// Compares the headers with those that a run writes for such an entry.
+    fn is_as_written(&self, entry: &Entry<'_, impl Read>) -> io::Result<bool> {
+        let (header, size) = (entry.header(), entry.size());
+        let name = entry.path_bytes();
+        let target = entry.link_name_bytes().unwrap_or_default();
+        let whole = [Range {
+            start: 0,
+            end: size,
+        }];
+        let kind = header.entry_type();
+        let (kind, size, ranges) = if kind == EntryType::GNUSparse {
+            (EntryType::Regular, size, &*self.ranges)
+        } else if kind == EntryType::Regular {
+            (kind, size, &whole[..])
+        } else {
+            (kind, 0, &[][..])
+        };
+        let headers = Headers {
+            kind,
+            name: &name,
+            target: &target,
+            mode: header.mode()?,
+            mtime: header.mtime()?,
+            size,
+            ranges,
+        };
+        let is_text = !name.contains(&0) && !target.contains(&0);
+        let has_data = !ranges.iter().any(Range::is_empty) || size == 0;
+        Ok(is_text && has_data && headers.blocks() == self.blocks)
+    }
+}
+
+/// Lists the ranges of a map that the archive's reader has checked.
+fn ranges(slots: &[GnuSparseHeader]) -> impl Iterator<Item = Range<u64>> {
+    let slots = slots.iter().filter(|slot| !slot.is_empty());
+    slots.map(|slot| {
+        let start = slot.offset().unwrap_or(0);
+        Range {
+            start,
+            end: start.saturating_add(slot.length().unwrap_or(0)),
+        }
+    })
 }
 
 /// Position of a reader, and the position after which it fails.
