@@ -44,7 +44,7 @@ const FURTHER_RANGES: usize = 21;
 const BLOCK: u64 = 512;
 const PIECE: usize = 64 * 1024;
 
-/// What the bundle lacks.
+/// Evidence that the archive lacks, or has under another name.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
     pub(super) exceptions: Vec<Exception>,
