@@ -224,7 +224,7 @@ impl Task {
     }
 }
 
-/// RunFacts of the run, by the same JSON report that `runner diff` reads. Fails with the reason if the run cannot be
+/// Facts of the run, from the JSON report that `runner diff` reads. Fails with the reason if the run cannot be
 /// compared.
 fn complete_behaviour(report: &Report) -> Result<RunFacts, String> {
     let cannot =

@@ -163,13 +163,13 @@ fn print_bundled(bundled: &Bundled) {
     ));
     if bundled.left_out > 0 {
         print_note(&format!(
-            "not in the evidence: {} of what the client left; exceptions.json says what, and why",
+            "not in the evidence: {} objects of the client; exceptions.json has the reasons",
             bundled.left_out
         ));
     }
     if bundled.withheld > 0 {
         print_note(&format!(
-            "not in the evidence: {}, in which there is a value of `--env`; exceptions.json says which",
+            "not in the evidence: {} that hold a value of `--env`; exceptions.json lists them",
             count(bundled.withheld, "file")
         ));
     }

@@ -126,7 +126,8 @@ pub fn compare(old: &BTreeMap<Fact, String>, new: &BTreeMap<Fact, String>) -> Ve
 /// Collector of facts.
 #[derive(Debug, Default)]
 struct Facts {
-    facts: BTreeMap<Fact, String>,
+    /// Values of each key: several, if keys of a body differ only in a placeholder.
+    facts: BTreeMap<Fact, Vec<String>>,
     /// Values of keys whose order and number are not compared.
     sets: BTreeMap<Fact, BTreeSet<String>>,
     /// Text of all entries, in bytes.
@@ -145,7 +146,7 @@ impl Facts {
     fn insert(&mut self, area: Area, key: &str, value: &str) {
         let (fact, value) = (fact(area, key), bounded(value));
         if self.has_room(fact.key.len() + value.len()) {
-            self.facts.insert(fact, value);
+            self.facts.entry(fact).or_default().push(value);
         }
     }
 
@@ -160,12 +161,15 @@ impl Facts {
     }
 
     fn finish(mut self, applied: Applied) -> RunFacts {
-        for (fact, values) in std::mem::take(&mut self.sets) {
-            let values: Vec<String> = values.into_iter().collect();
-            self.facts.insert(fact, bounded(&values.join(" and ")));
+        for (fact, values) in self.sets {
+            self.facts.insert(fact, values.into_iter().collect());
         }
+        let joined = |(fact, mut values): (Fact, Vec<String>)| {
+            values.sort_unstable();
+            (fact, bounded(&values.join(" and ")))
+        };
         RunFacts {
-            facts: self.facts,
+            facts: self.facts.into_iter().map(joined).collect(),
             applied,
             is_cut: self.is_full,
         }

@@ -34,12 +34,12 @@ pub const ANY: &str = "*";
 const MAX_MESSAGE: usize = 240;
 
 /// Comment before the first key.
-const HEAD: &str = r#"# What one client does under one case: `runner CASE --baseline FILE` fails where it does anything else.
+const HEAD: &str = r#"# Behaviour of one client in one case. `runner CASE --baseline FILE` fails on each difference.
 # Each line below [facts] is a fact. Where a run differs, its report has the line to add, to change or to delete.
 # `--update-baseline` writes the whole file anew; read what it changed before you commit it.
-# The value "*" accepts any value, and none; it is kept when the file is written anew.
+# The value "*" accepts any value and a missing fact. `--update-baseline` keeps the line.
 "#;
-const MADE: &str = "\n# Of the run that wrote this; nothing in this table is compared.\n[made]\n";
+const MADE: &str = "\n# Origin of this file. Not compared.\n[made]\n";
 
 /// Parsed lock file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

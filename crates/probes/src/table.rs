@@ -9,9 +9,18 @@ mod processes;
 mod run;
 mod sockets;
 
-use crate::probe::{Canary, Class, Kind, Probe};
+use nix::errno::Errno;
+use sys::attempt::Argument;
+
+use crate::probe::{Canary, Class, Kind, Layer, Probe, Refusal, by};
 
 pub use run::ABSTRACT_INSIDE;
+
+/// Refusal of most calls that the filter refuses.
+const FILTERED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
+/// Current directory as the directory descriptor of a call.
+const HERE: Argument = Argument::Number(libc::AT_FDCWD as i64);
+const NULL: Argument = Argument::Number(0);
 
 /// Classes of the selftest, in the order of the report.
 pub fn classes() -> impl Iterator<Item = &'static Class> {

@@ -60,7 +60,7 @@ fn block(page: &mut Page<String>, block: &Block) -> fmt::Result {
         Block::Entries(entries) => self::entries(page, entries),
         Block::Drift(drift) => differences(page, drift),
         Block::Lines(lines) => self::lines(page, lines),
-        // Only a page has them.
+        // Sections with these blocks are for HTML only.
         Block::Folds(..) | Block::Timeline(_) => Ok(()),
     }
 }

@@ -62,7 +62,7 @@ fn block(out: &mut String, block: &Block) -> fmt::Result {
         Block::Table(table) => self::table(out, table),
         Block::Entries(all) => entries(out, Budget::Ours, all.len(), all.iter().map(entry)),
         Block::Drift(drift) => self::table(out, &drift.table()),
-        // Only longer forms of the report have them.
+        // Sections with these blocks are for HTML only.
         Block::Lines(_) | Block::Folds(..) | Block::Timeline(_) => Ok(()),
     }
 }

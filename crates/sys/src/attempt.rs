@@ -17,6 +17,8 @@ pub struct RawCall {
     number: libc::c_long,
     /// The result is a new descriptor.
     opens: bool,
+    /// Arguments at which the kernel may write memory. They are structures of [`call`], or null.
+    writes: &'static [usize],
 }
 
 /// Argument of a [`RawCall`].
@@ -26,7 +28,7 @@ pub enum Argument {
     Number(i64),
     /// Pointer to a C string.
     Text(&'static CStr),
-    /// Pointer to a structure that the kernel reads.
+    /// Pointer to a copy of a structure.
     Words(&'static [u64]),
     /// Pointer to 512 zeroed bytes that the kernel may overwrite.
     Buffer,
@@ -38,33 +40,33 @@ const MAX_ARGUMENTS: usize = 6;
 const BUFFER_WORDS: usize = 64;
 
 macro_rules! raw_calls {
-    ($($name:ident $number:ident $opens:literal;)*) => {
+    ($($name:ident $number:ident $opens:literal $($index:literal)*;)*) => {
         #[allow(missing_docs, reason = "each is the call of its name")]
         impl RawCall {
-            $(pub const $name: Self = Self { number: libc::$number, opens: $opens };)*
+            $(pub const $name: Self = Self { number: libc::$number, opens: $opens, writes: &[$($index),*] };)*
         }
     };
 }
 
 raw_calls! {
     ADD_KEY SYS_add_key false;
-    BPF SYS_bpf true;
+    BPF SYS_bpf true 1;
     CHROOT SYS_chroot false;
     FANOTIFY_INIT SYS_fanotify_init true;
     FSOPEN SYS_fsopen true;
     FSPICK SYS_fspick true;
-    IO_URING_SETUP SYS_io_uring_setup true;
+    IO_URING_SETUP SYS_io_uring_setup true 1;
     IOPRIO_SET SYS_ioprio_set false;
     KCMP SYS_kcmp false;
-    KEYCTL SYS_keyctl false;
+    KEYCTL SYS_keyctl false 2 3 4;
     MOUNT SYS_mount false;
     MOUNT_SETATTR SYS_mount_setattr false;
-    NAME_TO_HANDLE_AT SYS_name_to_handle_at false;
+    NAME_TO_HANDLE_AT SYS_name_to_handle_at false 2 3;
     OPEN_BY_HANDLE_AT SYS_open_by_handle_at true;
     OPEN_TREE SYS_open_tree true;
-    PERF_EVENT_OPEN SYS_perf_event_open true;
+    PERF_EVENT_OPEN SYS_perf_event_open true 0;
     PIDFD_SEND_SIGNAL SYS_pidfd_send_signal false;
-    PRLIMIT SYS_prlimit64 false;
+    PRLIMIT SYS_prlimit64 false 3;
     REQUEST_KEY SYS_request_key false;
     SCHED_SETSCHEDULER SYS_sched_setscheduler false;
     SETPRIORITY SYS_setpriority false;
@@ -77,8 +79,16 @@ raw_calls! {
 /// Makes a call, and closes a descriptor that it returns. `targets` are the values of [`Argument::Target`].
 ///
 /// # Errors
-/// The errno of the call; `EDESTADDRREQ` without a target.
+/// The errno of the call; `EDESTADDRREQ` without a target, and `E2BIG` for arguments that this function cannot pass.
 pub fn call(call: RawCall, arguments: &[Argument], targets: &[OsString]) -> Result<(), Errno> {
+    let is_memory = |index: &usize| {
+        let argument = arguments.get(*index);
+        let is_null = matches!(argument, None | Some(Argument::Number(0)));
+        is_null || matches!(argument, Some(Argument::Words(_) | Argument::Buffer))
+    };
+    if arguments.len() > MAX_ARGUMENTS || !call.writes.iter().all(is_memory) {
+        return Err(Errno::E2BIG);
+    }
     let mut values = [0; MAX_ARGUMENTS];
     let mut buffers = [[0_u64; BUFFER_WORDS]; MAX_ARGUMENTS];
     let mut paths: [CString; MAX_ARGUMENTS] = Default::default();
@@ -87,7 +97,11 @@ pub fn call(call: RawCall, arguments: &[Argument], targets: &[OsString]) -> Resu
         *value = match argument {
             Argument::Number(number) => *number as usize,
             Argument::Text(text) => text.as_ptr().expose_provenance(),
-            Argument::Words(words) => words.as_ptr().expose_provenance(),
+            Argument::Words(words) => {
+                let copy = buffer.get_mut(..words.len()).ok_or(Errno::E2BIG)?;
+                copy.copy_from_slice(words);
+                buffer.as_mut_ptr().expose_provenance()
+            }
             Argument::Buffer => buffer.as_mut_ptr().expose_provenance(),
             Argument::Target(index) => {
                 let target = targets.get(*index).ok_or(Errno::EDESTADDRREQ)?;
@@ -103,8 +117,8 @@ pub fn call(call: RawCall, arguments: &[Argument], targets: &[OsString]) -> Resu
         };
     }
     let [first, second, third, fourth, fifth, sixth] = values;
-    // SAFETY: every pointer outlives the call. The kernel overwrites buffers only, which are larger than each structure
-    // that these calls write.
+    // SAFETY: every pointer outlives the call. The kernel writes at the arguments of `writes` only. They are null, or
+    // our own words, which are more than each structure that these calls write.
     let result = unsafe { libc::syscall(call.number, first, second, third, fourth, fifth, sixth) };
     if call.opens {
         return descriptor(result).map(drop);
@@ -317,4 +331,26 @@ pub fn clone3(flags: libc::c_int) -> Result<(), Errno> {
 pub fn allow_any_tracer() {
     // SAFETY: all arguments are passed by value.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_in_place_of_memory_is_refused() {
+        let limit = |argument| {
+            let number = Argument::Number;
+            let arguments = [
+                number(0),
+                number(libc::RLIMIT_CORE.into()),
+                number(0),
+                argument,
+            ];
+            call(RawCall::PRLIMIT, &arguments, &[])
+        };
+        assert_eq!(limit(Argument::Number(4096)), Err(Errno::E2BIG));
+        assert_eq!(limit(Argument::Target(0)), Err(Errno::E2BIG));
+        assert_eq!(limit(Argument::Buffer), Ok(()));
+    }
 }

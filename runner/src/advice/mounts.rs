@@ -1,4 +1,4 @@
-//! The list of mounts in /proc/PID/mountinfo, for what it says about root and /proc.
+//! Parser of /proc/PID/mountinfo: the root, /proc, and the mounts over it.
 
 use std::fs::File;
 use std::io::Read as _;

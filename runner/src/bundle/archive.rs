@@ -43,7 +43,7 @@ const MAX_RANGES: usize = 500_000;
 pub(super) const BLOCK: u64 = 512;
 const PIECE: usize = 64 * 1024;
 
-/// What the bundle lacks.
+/// Evidence that the archive lacks, or has under another name.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
     pub(super) exceptions: Vec<Exception>,

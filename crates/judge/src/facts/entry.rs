@@ -8,7 +8,7 @@ use model::shape::is_text;
 use serde_json::{Map, Value};
 
 use super::mask::Kind;
-use super::rules::{Act, SHORT_TEXT};
+use super::rules::{Act, LONG_NAME, NAMES, SHORT_TEXT};
 use super::visitor::Visitor;
 use super::word::{numbered, quoted};
 use super::{FACT_BYTES, Facts, bounded};
@@ -127,7 +127,7 @@ impl Reader<'_> {
             (Some(shape), _) if !shape.is_null() => self.tree("$", shape),
             (_, Some(Value::String(fault))) => {
                 let fault = self.visitor.text(fault);
-                let content = self.content(body);
+                let content = self.content(body, SHORT_TEXT);
                 self.add(
                     Area::Body,
                     "$".to_owned(),
@@ -145,7 +145,15 @@ impl Reader<'_> {
             return;
         }
         let leaf = match shape {
-            Value::Object(_) if is_text(shape) => format!("text of {}", self.content(shape)),
+            Value::Object(_) if is_text(shape) => {
+                let step = at.rsplit(['.', ']']).next().unwrap_or_default();
+                let most = if NAMES.contains(&step) {
+                    LONG_NAME
+                } else {
+                    SHORT_TEXT
+                };
+                format!("text of {}", self.content(shape, most))
+            }
             Value::Object(fields) if fields.is_empty() => "empty object".to_owned(),
             Value::Array(items) if items.is_empty() => "empty array".to_owned(),
             Value::Object(fields) => {
@@ -162,20 +170,28 @@ impl Reader<'_> {
                 return;
             }
             Value::String(word) => format!("word {}", self.visitor.text(word)),
-            Value::Number(number) => self.visitor.text(&number.to_string()),
+            Value::Number(number) => self.number(&number.to_string()),
             Value::Null | Value::Bool(_) => shape.to_string(),
         };
         self.add(Area::Body, at.to_owned(), leaf);
     }
 
-    /// Length of a text, and the digest of a short one.
-    fn content(&mut self, text: &Value) -> String {
-        let bytes = text.get("bytes").and_then(Value::as_u64).unwrap_or(0);
-        self.sized(bytes, text["sha256"].as_str().unwrap_or_default())
+    /// Number of a body. A whole number that is no time and no id of 64 bits is a setting, and stays.
+    fn number(&mut self, number: &str) -> String {
+        if number.bytes().all(|byte| byte.is_ascii_digit()) && !is_time_or_id(number) {
+            return number.to_owned();
+        }
+        self.visitor.text(number)
     }
 
-    fn sized(&mut self, bytes: u64, sha256: &str) -> String {
-        if bytes <= SHORT_TEXT {
+    /// Length of a text, and the digest of one of at most `most` bytes.
+    fn content(&mut self, text: &Value, most: u64) -> String {
+        let bytes = text.get("bytes").and_then(Value::as_u64).unwrap_or(0);
+        self.sized(bytes, text["sha256"].as_str().unwrap_or_default(), most)
+    }
+
+    fn sized(&mut self, bytes: u64, sha256: &str, most: u64) -> String {
+        if bytes <= most {
             return format!("{bytes} bytes, sha256 {sha256}");
         }
         if let Some((rule, Act::Texts)) = self.acts.get("body.shape") {
@@ -190,7 +206,7 @@ impl Reader<'_> {
         let hidden = name.strip_prefix('\u{2026}');
         if let Some((bytes, sha256)) = hidden.and_then(|hidden| hidden.split_once('-')) {
             let bytes = bytes.parse().unwrap_or(u64::MAX);
-            return format!("[key of {}]", self.sized(bytes, sha256));
+            return format!("[key of {}]", self.sized(bytes, sha256, SHORT_TEXT));
         }
         let name = self.visitor.text(name);
         // Quotes tell the field `a.b` from the field `b` of `a`.
@@ -200,4 +216,10 @@ impl Reader<'_> {
             format!(".{name}")
         }
     }
+}
+
+/// Tells times since 1970, from 2017 to 2033, and numbers of 15 or more digits from other whole numbers.
+fn is_time_or_id(digits: &str) -> bool {
+    let is_second = matches!(digits.get(..2), Some("15" | "16" | "17" | "18" | "19"));
+    digits.len() >= 15 || matches!(digits.len(), 10 | 13) && is_second
 }

@@ -22,6 +22,8 @@ const MIN_TOKEN: usize = 16;
 const CHARS_PER_CHANGE: usize = 8;
 /// Most letters for one capital letter in a random token without digits. Names have fewer capital letters.
 const LETTERS_PER_CAPITAL: usize = 4;
+/// Fewest letters and digits in a row of a random token. Names such as `gpt4o-mini-8b` have shorter parts.
+const MIN_RUN: usize = 8;
 /// Fewest digits of a number that is an id in the path of a file.
 const MIN_NUMBER_IN_PATH: usize = 5;
 /// Most characters that decide on a token or a name, since each word of a text is looked at.
@@ -141,7 +143,8 @@ impl Masks {
     }
 
     fn masked(&self, rest: &str, word: &str) -> Option<Found> {
-        let found = EXPRESSION.as_ref()?.captures(rest)?;
+        let near = rest.floor_char_boundary(word.len() + MAX_NEAR);
+        let found = EXPRESSION.as_ref()?.captures(rest.get(..near)?)?;
         let (rule, placeholder, value) = group(&found)?;
         // The expression knows the letters of ASCII only.
         if rest.get(value.len()..)?.starts_with(char::is_alphanumeric) {
@@ -181,6 +184,10 @@ struct Scan<'t> {
     /// Number of characters since the last `/`.
     in_name: usize,
     whole: &'t str,
+    /// Place of the last name of a path.
+    last_name: usize,
+    /// The path is of a file in which programs keep changing state.
+    is_state: bool,
 }
 
 impl<'t> Scan<'t> {
@@ -192,6 +199,8 @@ impl<'t> Scan<'t> {
             is_temporary: kind == Kind::Tmp,
             in_name: 0,
             whole: text,
+            last_name: text.rfind('/').map_or(0, |at| at + 1),
+            is_state: is_state_name(text),
         }
     }
 
@@ -238,7 +247,8 @@ impl<'t> Scan<'t> {
         if !is_path || !is_decimal(word) {
             return false;
         }
-        let is_state = || !self.rest.contains('/') && is_state_name(self.whole);
+        let at = self.whole.len() - self.rest.len();
+        let is_state = || self.is_state && at >= self.last_name;
         matches!(word.len(), MIN_NUMBER_IN_PATH..8) || is_state() && word.len() < 8
     }
 }
@@ -341,7 +351,9 @@ fn random_token(text: &str, word: &str, kind: Kind) -> Option<usize> {
     {
         token = before;
     }
-    if token.len() < MIN_TOKEN || !is_random(token) {
+    let is_run = |part: &str| part.len() >= MIN_RUN && !is_name(part);
+    let has_run = token.split(['-', '_', '/', '+']).any(is_run);
+    if token.len() < MIN_TOKEN || !has_run || !is_random(token) {
         return None;
     }
     let length = if is_long {

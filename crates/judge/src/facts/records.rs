@@ -35,22 +35,30 @@ pub(super) fn read(records: &[Value], visitor: &mut Visitor) {
 /// Adds a fact for each field of each kind, so that a new field is one difference.
 fn fields(records: &[Value], kinds: &[String], visitor: &mut Visitor) {
     let mut all: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut with: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    // Number of records with a field, and most fields of one record that read the same.
+    let mut with: BTreeMap<(&str, String), (usize, usize)> = BTreeMap::new();
     for (record, kind) in records.iter().zip(kinds) {
         visitor.applied.count("output");
         *all.entry(kind).or_default() += 1;
         let fields = record.get("fields").and_then(Value::as_array);
+        let mut alike: BTreeMap<String, usize> = BTreeMap::new();
         for field in fields.into_iter().flatten().filter_map(Value::as_str) {
-            let field = visitor.text(field);
-            *with.entry((kind, field)).or_default() += 1;
+            *alike.entry(visitor.text(field)).or_default() += 1;
+        }
+        for (field, number) in alike {
+            let (records, most) = with.entry((kind, field)).or_default();
+            *records += 1;
+            *most = number.max(*most);
         }
     }
-    for ((kind, field), count) in with {
+    for ((kind, field), (count, most)) in with {
         let is_in_each = all.get(kind).is_some_and(|all| *all <= count);
-        let value = if is_in_each { "in each" } else { "in some" };
-        visitor
-            .facts
-            .insert(Area::Records, &format!("{kind} field {field}"), value);
+        let mut value = if is_in_each { "in each" } else { "in some" }.to_owned();
+        if most > 1 {
+            value.push_str(&format!(", up to {most} at once"));
+        }
+        let key = format!("{kind} field {field}");
+        visitor.facts.insert(Area::Records, &key, &value);
     }
 }
 

@@ -119,6 +119,10 @@ pub(super) const LISTS: [List; 7] = [
 /// Suffixes of files in which programs keep changing state, separated by blanks.
 pub(super) const STATE: &str = ".json .jsonl .log .lock .pid .db .sqlite .sqlite3 .db3 .tmp .pyc .sock .cache -wal -shm -journal .bak";
 
+/// Keys of a body whose texts are names, and the longest one that is compared by digest, in bytes.
+pub(super) const NAMES: [&str; 3] = ["model", "name", "version"];
+pub(super) const LONG_NAME: u64 = 256;
+
 /// Longest text of a body that is compared by digest, in bytes. A UUID without its dashes has 32.
 pub(super) const SHORT_TEXT: u64 = 31;
 
@@ -150,11 +154,11 @@ pub const RULES: [Rule; 18] = [
         "A date with a time of day reads {time}, in the forms of RFC 3339, ISO 8601, RFC 9110, ctime(3) and names of files. The date of the run reads {date}; each other date stays, because versions are dates. A number with the unit ms, us or ns, and a fraction of seconds, reads {duration}."),
     rule("ids", &[
         ("{uuid}", r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"),
-        ("{digits}", r"\d{9,}(?:\.\d+)?|\d+\.\d{6,}"),
+        ("{digits}", r"\d{9,}(?:\.\d+)?|\d{1,3}\.\d{6}|0\.\d{7,}|\d+\.\d{9,}"),
         ("{hex}", r"[0-9A-Fa-f]{8,}"),
         ("{boundary}", r"WebKitFormBoundary[0-9A-Za-z]{16}"),
     ], &[],
-        "A UUID reads {uuid}. A word of 8 or more hexadecimal digits that is no date reads {hex:N}: N is the number of digits, rounded up to 8, 16, 32 or 64; a decimal number of 64 or 128 bits counts as one of 16 or 32. Another number of 9 or more digits, such as a time since 1970, or with 6 or more after the point, reads {digits}. A word of 16 or more letters and digits that changes between small letters, capital letters and digits as often as random text reads {id:N}. A multipart boundary of a browser reads {boundary}."),
+        "A UUID reads {uuid}. A word of 8 or more hexadecimal digits that is no date reads {hex:N}: N is the number of digits, rounded up to 8, 16, 32 or 64; a decimal number of 64 or 128 bits counts as one of 16 or 32. Another number of 9 or more digits, such as a time since 1970, or with 6 or with 9 or more after the point, reads {digits}; a whole number of a body stays, unless it is a time since 1970 or has 15 or more digits. A word of 16 or more letters and digits that changes between small letters, capital letters and digits as often as random text, and has 8 of them in a row that are no word, reads {id:N}. A multipart boundary of a browser reads {boundary}."),
     rule("names-of-files", &[], &[(Act::Path, "evidence.files.path")],
         "In the path of a file a number of 5 or more digits reads {digits}, and so does each number in the name of a file of state. In the temporary directory tmp. with 10 characters behind it, tmp with 8, and 6 characters at the end of a name read {random}."),
     rule("ports", &[("{port}", r"(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1?\]|\[::ffff:127(?:\.\d{1,3}){3}\]):\d{1,5}")], &[(Act::Port, "evidence.attempts.port")],
@@ -162,7 +166,7 @@ pub const RULES: [Rule; 18] = [
     rule("lengths", &[], &[(Act::Length, "evidence.requests.headers.content-length"), (Act::Ignore, "evidence.requests.body.bytes evidence.requests.body.sha256 evidence.files.bytes")],
         "The header content-length and the sizes of bodies, records and files follow from what is in them."),
     rule("texts", &[], &[(Act::Texts, "evidence.requests.body.shape")],
-        "A text or an odd key of more than 31 bytes in a body is compared by its length, since it may hold ids, dates and paths. So is a body of more than 31 bytes without a shape."),
+        "A text or an odd key of more than 31 bytes in a body is compared by its length, since it may hold ids, dates and paths; one of the keys model, name and version up to 256 bytes by its content. So is a body of more than 31 bytes without a shape."),
     rule("contents", &[], &[(Act::Content, "evidence.files.sha256")],
         "The content of a file is not compared if the profile or the specification knows the file, if its path has an id, or if it is state: below a directory of caches, logs or temporary files, or with a name that ends as state, logs, databases and caches do (.json .jsonl .log .lock .pid .db .sqlite .tmp .pyc .sock .cache -wal -shm -journal and their like). Its path, kind and mode are compared."),
     rule("transient-files", &[], &[(Act::Skip("true"), "evidence.files.transient"), (Act::Ignore, "evidence.made_and_removed")],

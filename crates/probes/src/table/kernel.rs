@@ -11,12 +11,10 @@ use sys::attempt::{
     Input, RawCall, controlling_terminal, push_input,
 };
 
-use crate::probe::{ANY, Aim::Word, Class, Layer, LedgerEntry, Probe, Refusal, by, class, word};
+use super::{FILTERED, HERE, NULL};
+use crate::probe::{ANY, Aim::Word, Class, LedgerEntry, Probe, class, word};
 use crate::reply::errno;
 
-const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
-const HERE: Argument = Number(libc::AT_FDCWD as i64);
-const NULL: Argument = Number(0);
 /// KEY_SPEC_PROCESS_KEYRING of keyctl(2), which ends with the process.
 const PROCESS_KEYRING: Argument = Number(-2);
 /// KEY_SPEC_SESSION_KEYRING.
@@ -29,7 +27,7 @@ const TASK_CLOCK: Argument = Words(&[1 | 64 << 32, 1, 0, 0, 0, 1 << 5 | 1 << 6, 
 const NO_FILE: Argument = Words(&[8 | 1 << 32, 0]);
 
 const fn call(name: &'static str, call: RawCall, arguments: &'static [Argument]) -> Probe {
-    Probe::raw(name, call, arguments).blocked(REFUSED, LedgerEntry::None)
+    Probe::raw(name, call, arguments).blocked(FILTERED, LedgerEntry::None)
 }
 
 const fn terminal_input(
@@ -39,7 +37,7 @@ const fn terminal_input(
 ) -> Probe {
     Probe::new(name, make)
         .at(aims)
-        .blocked(REFUSED, LedgerEntry::None)
+        .blocked(FILTERED, LedgerEntry::None)
 }
 
 #[rustfmt::skip]

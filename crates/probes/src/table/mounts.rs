@@ -13,14 +13,11 @@ use sys::attempt::{
 };
 use sys::mount::{attach, open_tree};
 
+use super::{FILTERED, HERE, NULL};
 use crate::probe::{
-    ANY, Aim::Word, Class, Layer, LedgerEntry, NOTHING, Probe, Refusal, TwinEnv, by, class, word,
+    ANY, Aim::Word, Class, Layer, LedgerEntry, NOTHING, Probe, TwinEnv, by, class, word,
 };
 use crate::reply::errno;
-
-const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
-const HERE: Argument = Number(libc::AT_FDCWD as i64);
-const NULL: Argument = Number(0);
 
 const fn raw(name: &'static str, call: RawCall, arguments: &'static [Argument]) -> Probe {
     on_tmp(Probe::raw(name, call, arguments))
@@ -30,7 +27,7 @@ const fn on_tmp(probe: Probe) -> Probe {
     probe
         .at(&[Word("/tmp")])
         .twin_in(TwinEnv::OwnNamespaces)
-        .blocked(REFUSED, LedgerEntry::None)
+        .blocked(FILTERED, LedgerEntry::None)
 }
 
 #[rustfmt::skip]

@@ -26,6 +26,7 @@ use sys::fds::survives_exec;
 use sys::process::{Side, clone_process, get_descriptor, open_pidfd};
 use sys::seccomp::{Instruction, install_with_listener};
 
+use super::FILTERED;
 use crate::own_program::{CRASH, HOSTILE_ARGUMENT, own_file};
 use crate::probe::{
     ANY,
@@ -34,7 +35,6 @@ use crate::probe::{
 };
 use crate::reply::errno;
 
-const FILTERED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
 const UNKNOWN: &[Refusal] = &[by(Layer::Filter, Errno::ENOSYS)];
 const UNSEEN: &[Refusal] = &[by(Layer::PidNamespace, Errno::ESRCH)];
 /// Refusals like [`UNSEEN`]. If the runner is pid 1 of a container, its pid is that of init inside.

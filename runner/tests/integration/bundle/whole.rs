@@ -282,7 +282,7 @@ fn file_with_a_value_of_env_is_not_copied() {
         .fold(run, Run::client_argument);
     let made = place.run(run);
     assert_eq!(made.code, Some(0), "{}", made.stderr);
-    let note = "note: not in the evidence: 3 files, in which there is a value of `--env`; exceptions.json says which";
+    let note = "note: not in the evidence: 3 files that hold a value of `--env`; exceptions.json lists them";
     assert!(made.stderr.contains(note), "{}", made.stderr);
     place.assert_verifies();
     let exceptions = place.exceptions();

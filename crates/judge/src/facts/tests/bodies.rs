@@ -43,6 +43,62 @@ fn a_document_of_more_values_than_any_report_is_not_read() {
 }
 
 #[test]
+fn change_beside_an_equal_placeholder_is_seen() {
+    let of = |metadata: serde_json::Value| {
+        let old = json!({"aaaaaaaa1": 1});
+        between(
+            |run| shape(&mut run.evidence.requests[0], |body| body["metadata"] = old),
+            |run| {
+                shape(&mut run.evidence.requests[0], |body| {
+                    body["metadata"] = metadata
+                })
+            },
+        )
+    };
+    assert_eq!(of(json!({"bbbbbbbb2": 1})), [""; 0]);
+    for (changed, now) in [
+        (json!({"aaaaaaaa1": 9}), "9"),
+        (json!({"aaaaaaaa1": 1, "bbbbbbbb2": 1}), "1 and 1"),
+        (json!({"aaaaaaaa1": 9, "bbbbbbbb2": 1}), "1 and 9"),
+    ] {
+        let expected = format!("body POST /v1/messages $.metadata.{{hex:16}}: 1 => {now}");
+        assert_eq!(of(changed), [expected]);
+    }
+}
+
+#[test]
+fn names_and_numbers_of_a_body_are_compared() {
+    let text = |text: &str| json!({"bytes": text.len(), "sha256": model::digest::of_bytes(text.as_bytes())});
+    let of = |key: &str, old: serde_json::Value, new: serde_json::Value| {
+        between(
+            |run| shape(&mut run.evidence.requests[0], |body| body[key] = old),
+            |run| shape(&mut run.evidence.requests[0], |body| body[key] = new),
+        )
+        .len()
+    };
+    let names = [
+        "us.vendor.model-3-5-20241022-v2:0",
+        "us.vendor.model-3-7-20250219-v1:0",
+    ]
+    .map(text);
+    let [old, new] = names;
+    assert_eq!(of("model", old.clone(), new.clone()), 1);
+    assert_eq!(of("prompt", old, new), 0);
+    assert_eq!(
+        of("max_tokens", json!(1_000_000_000), json!(2_000_000_000)),
+        1
+    );
+    assert_eq!(
+        of(
+            "sent_at",
+            json!(1_795_868_778_606_u64),
+            json!(1_795_868_778_999_u64)
+        ),
+        0
+    );
+}
+
+#[test]
 fn a_body_is_compared_leaf_by_leaf() {
     let of = |change: fn(&mut serde_json::Value)| {
         changed(|run| shape(&mut run.evidence.requests[0], change))
