@@ -90,6 +90,7 @@ impl Inventory {
         inventory
     }
 
+    /// Lists the paths of the objects that were not taken.
     pub(super) fn paths(&self) -> BTreeSet<String> {
         self.0.keys().map(|(path, _)| path.clone()).collect()
     }
