@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use super::timeline::{Lane, Moment, Sign};
+use model::escape;
+
 use super::*;
 use crate::claims::Strength;
 use crate::human::Colour;
