@@ -19,6 +19,7 @@ use model::quote::shown_path;
 use model::report::Purpose;
 use model::secret::{Belongs, SecretScanner};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::Pid;
 use probes::hostile::HOSTILE_ARGUMENT;
 use sandbox::canary::targets::{Targets, TargetsError};
 use sandbox::identity;
@@ -83,6 +84,8 @@ pub(crate) enum PrepareError {
     },
     #[error("cannot open the runner's own file, {OWN_FILE}")]
     OwnFile { source: std::io::Error },
+    #[error("cannot use /proc: expected the pid namespace of the runner, found another one")]
+    OtherProc,
     #[error("cannot resolve {path}, named by a path rule")]
     Rule {
         path: String,
@@ -141,6 +144,7 @@ impl PrepareError {
             | Self::NoRight { .. }
             | Self::Unspelt(_) => true,
             Self::OwnFile { .. }
+            | Self::OtherProc
             | Self::Targets(_)
             | Self::Credential
             | Self::Settings(_)
@@ -160,6 +164,7 @@ pub(crate) fn prepare(
     tier: Tier,
     paths: &ClientPaths,
 ) -> Result<Prepared, PrepareError> {
+    check_proc()?;
     let workload = &request.workload;
     let connections =
         open_enough_files(files_needed(request), workload.sandbox().limits.connections)?;
@@ -243,6 +248,16 @@ fn shown(
     // A directory is mounted before its content, because a later mount would hide an earlier one below it.
     binds.sort_by(|one, other| one.target.cmp(&other.target));
     Ok((binds, handles))
+}
+
+/// Refuses the /proc of another pid namespace: its numbers name other processes, whose id maps root would write.
+fn check_proc() -> Result<(), PrepareError> {
+    let failed = |source| PrepareError::OwnFile { source };
+    let own = fs::read_link("/proc/self").map_err(failed)?;
+    if own.to_str() == Some(&Pid::this().to_string()) {
+        return Ok(());
+    }
+    Err(PrepareError::OtherProc)
 }
 
 fn server_plan(

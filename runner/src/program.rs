@@ -324,6 +324,9 @@ impl RunError {
             Self::Prepare(PrepareError::Targets(TargetsError::NoOutsideDirectory)) => {
                 "set HOME to a directory that you may read, outside of /tmp and /home"
             }
+            Self::Prepare(PrepareError::OtherProc) => {
+                "`mount -t proc proc /proc` in the pid namespace of the runner, or start the runner where /proc is its own"
+            }
             Self::Prepare(PrepareError::FewFiles { .. }) => {
                 "raise the hard limit of open files, as root: `ulimit -Hn 1024`"
             }

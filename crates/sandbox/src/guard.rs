@@ -22,6 +22,7 @@ use std::{env, fs};
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
+use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, setsid};
 use sys::fds::close_on_exec_from;
 use sys::process::{OWN_FILE, ignore_terminal_signals, reset_child_signal, wait_within};
@@ -244,6 +245,8 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     else {
         return ExitCode::FAILURE;
     };
+    // With another umask the guard could not enter its own directories.
+    umask(Mode::from_bits_truncate(0o077));
     // The terminal sends Ctrl-C to the whole foreground group, but only the runner handles it.
     let _ = setsid();
     ignore_terminal_signals();
@@ -323,7 +326,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use nix::fcntl::{OFlag, openat};
-    use nix::sys::stat::Mode;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use caps::Capability;
 use nix::errno::Errno;
 use nix::errno::Errno::{
-    EACCES, EAGAIN, EBUSY, EFBIG, EINVAL, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSPC, ENOSYS,
-    EOPNOTSUPP, EPERM, ESRCH, ETIMEDOUT, EUSERS,
+    E2BIG, EACCES, EAGAIN, EBUSY, EFBIG, EINVAL, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSPC,
+    ENOSYS, EOPNOTSUPP, EPERM, ESRCH, ETIMEDOUT, EUSERS,
 };
 use sandbox::error::{SetupError, Step};
 
@@ -193,6 +193,9 @@ const ROWS: &[Row] = &[
     row(&[Step::Landlock, Step::LandlockAlone], &[EPERM, ENOSYS, EACCES], listed_landlock,
         "the kernel has Landlock, and a filter around the runner refuses its calls",
         &[Do("permit landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in that filter: Docker 20.10.10, Podman 4 or later do")]),
+    row(&[Step::Landlock, Step::LandlockAlone], &[E2BIG], certain,
+        "already inside a sandbox of 16 Landlock domains, and no more can be nested",
+        &[OUTSIDE]),
     row(&[Step::Landlock], &[], filters_before,
         "Landlock is missing in this kernel, or a filter around the runner refuses it",
         &[Do("use Linux 6.2 or later, with landlock in its list of security modules: boot with `lsm=landlock,…`"),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use model::case::Tier;
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::stat::{Mode, umask};
 use nix::unistd::Pid;
 use sandbox::error::Step;
 use sys::process::{OWN_FILE, ignore_file_size_signal, read_to_end_within, wait_within};
@@ -175,6 +176,8 @@ pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
     // prctl(2) accepts every valid signal.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     ignore_file_size_signal();
+    // With another umask an attempt could not enter its own directory.
+    umask(Mode::from_bits_truncate(0o077));
     let probes = match trial.attempt {
         Runs(make) => make(),
         One(attempt) => vec![trial.probe(attempt())],

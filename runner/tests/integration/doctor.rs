@@ -5,11 +5,12 @@ mod ids;
 mod lacking;
 mod printed;
 
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::kit::Run;
+use crate::kit::{Run, runner};
+use crate::needs_sandbox;
 
 /// `runner doctor`, by root and by an ordinary user.
 fn as_both(run: impl Fn() -> Run) -> [Run; 2] {
@@ -99,4 +100,30 @@ impl Examined {
         let probe = self.probe(tier);
         assert_eq!(probe["step"], step, "{probe:#}");
     }
+}
+
+#[test]
+fn umask_of_the_caller_changes_nothing() {
+    needs_sandbox!();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "umask 777; exec \"$0\" doctor"])
+        .arg(runner());
+    doctor().as_ordinary_user().with_user(&mut command);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn proc_of_another_pid_namespace_is_refused() {
+    needs_sandbox!();
+    let other = ["--user", "--map-root-user", "--mount", "--pid", "--fork"];
+    let mut command = Command::new("unshare");
+    command.args(other).arg(runner()).arg("case-b");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let cause = "expected the pid namespace of the runner, found another one";
+    assert!(said.contains(cause), "{said}");
+    assert_eq!(output.status.code(), Some(3), "{said}");
 }
