@@ -318,8 +318,13 @@ impl RunError {
             Self::Digest(error) if error.kind() == io::ErrorKind::TimedOut => {
                 "copy the program to a disk of this machine"
             }
+            Self::Prepare(PrepareError::OwnFile { source })
+                if source.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                "the file of the runner must be readable: `chmod +r`"
+            }
             Self::Namespaces(_) | Self::Prepare(PrepareError::OwnFile { .. }) => {
-                "/proc must be mounted where the runner is started"
+                "/proc must be mounted where the runner is started: `mount -t proc proc /proc`"
             }
             Self::Prepare(PrepareError::Targets(TargetsError::NoOutsideDirectory)) => {
                 "set HOME to a directory that you may read, outside of /tmp and /home"
@@ -328,7 +333,7 @@ impl RunError {
                 "`mount -t proc proc /proc` in the pid namespace of the runner, or start the runner where /proc is its own"
             }
             Self::Prepare(PrepareError::FewFiles { .. }) => {
-                "raise the hard limit of open files, as root: `ulimit -Hn 1024`"
+                "`ulimit -n 1024`, or `ulimit -Hn 1024` as root"
             }
             Self::Bundle(error) => error.hint(),
             Self::Keep(_) => "set TMPDIR to a directory that you may write",

@@ -58,6 +58,8 @@ pub(crate) struct Evidence {
     pub(super) debian_forbids: bool,
     /// Text of /proc/self/uid_map.
     pub(super) uid_map: Option<String>,
+    /// Text of /proc/self/gid_map.
+    pub(super) gid_map: Option<String>,
     /// True if the user namespace forbids setgroups(2).
     pub(super) denies_groups: bool,
     /// Namespaces whose limit in /proc/sys/user is 0.
@@ -126,6 +128,7 @@ impl Evidence {
                 .and_then(|scope| u32::try_from(scope).ok()),
             debian_forbids: number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0),
             uid_map: read("/proc/self/uid_map"),
+            gid_map: read("/proc/self/gid_map"),
             denies_groups: read("/proc/self/setgroups").is_some_and(|word| word == "deny"),
             zero_limits: limits.clone().filter(zero).collect(),
             missing_kinds: limits.filter(is_missing).collect(),
@@ -162,6 +165,21 @@ impl Evidence {
     pub(super) fn has_more_filters_than_init(&self) -> bool {
         self.filters_of_init
             .is_some_and(|filters| self.filters > filters)
+    }
+
+    /// True if a seccomp filter was installed before.
+    pub(crate) fn has_filters(&self) -> bool {
+        self.filters > 0
+    }
+
+    /// Both maps of ids, on one line.
+    pub(super) fn maps(&self) -> String {
+        let words = |map: &Option<String>| {
+            let map = map.as_deref().unwrap_or("empty");
+            map.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let (users, groups) = (words(&self.uid_map), words(&self.gid_map));
+        format!("uid_map {users}, gid_map {groups}")
     }
 
     /// True if the map gives the user of this process an id.

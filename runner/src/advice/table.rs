@@ -65,6 +65,8 @@ const PERMIT_WITHOUT_APPARMOR: Fix = Fix::Engine {
     kubernetes: "in the pod: `securityContext: {seccompProfile: {type: Unconfined}, appArmorProfile: {type: Unconfined}}`",
 };
 const OUTSIDE: Fix = Do("start the runner outside of that sandbox");
+const PERMIT_IN_FILTER: Fix =
+    Do("permit the call in that filter, or start the runner outside of it");
 const ORDINARY_USER: Fix = Do("start the runner as an ordinary user");
 const RAISE_LIMITS: Fix =
     Do("`ulimit -u unlimited -v unlimited -d unlimited`, and in Docker `--pids-limit 512`");
@@ -93,7 +95,6 @@ const OTHER_USER: &[Step] = &[
     Step::BecomeInsideUser,
 ];
 const DENIED: &[Errno] = &[EPERM, EACCES];
-const FILTERED: &[Errno] = &[EPERM, EACCES, ENOSYS, EINVAL];
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
@@ -103,11 +104,33 @@ const ROWS: &[Row] = &[
     row(&[Step::CompleteSetUp, Step::StartGuard, Step::TryOutside], &[ETIMEDOUT], certain,
         "a process of the sandbox is stopped, or this machine is overloaded",
         &[Do("start the runner again")]),
+    row(&[Step::CompleteSetUp], &[ESRCH], |_, error| error.object.contains("SIGSYS").then(String::new),
+        "a system call filter around the runner ends processes for a call of the set-up",
+        &[OUTSIDE, Do("start the container with a seccomp profile that refuses calls with an errno")]),
+    row(&[Step::CompleteSetUp], &[ESRCH], filters_before,
+        "a process of the sandbox was killed, from outside or by a filter around the runner",
+        &[Do("`sudo dmesg` lists the processes that the kernel killed when memory ran out, or for a system call")]),
     row(&[Step::CompleteSetUp], &[ESRCH], certain,
         "a process of the sandbox was killed from outside",
         &[Do("`sudo dmesg` lists the processes that the kernel killed when memory ran out, or for a system call")]),
+    row(NAMESPACES, &[], filter_of_engine,
+        "the seccomp profile of this container, or of the program that is its process 1, refuses a call that makes namespaces or mounts",
+        &[PERMIT, Do("for isolation `inherited`: `docker run --network none …`")]),
+    row(NAMESPACES, DENIED, profile_of_engine,
+        "the AppArmor profile of this container refuses namespaces or mounts",
+        &[PERMIT_WITHOUT_APPARMOR]),
+    row(NAMESPACES, &[], filter_of_sandbox,
+        "already inside a sandbox, whose system call filter refuses a call that makes namespaces or mounts",
+        &[OUTSIDE]),
+    row(NAMESPACES, &[], filter,
+        "a system call filter around the runner refuses a call that makes namespaces or mounts",
+        &[Do("start the runner outside of the program that installed the filter, such as a container without a profile for it")]),
+    row(&[], &[EAGAIN, ENOMEM], filters_before,
+        "a limit on processes or memory is reached, or a filter around the runner refuses the call",
+        &[RAISE_LIMITS, PERMIT_IN_FILTER]),
     row(&[], &[EAGAIN, ENOMEM], certain, "a limit on processes or memory is reached", &[RAISE_LIMITS]),
-    row(&[], &[EMFILE, ENFILE], certain, "the limit of open files is reached", &[Do("`ulimit -n 1024`")]),
+    row(&[], &[EMFILE, ENFILE], certain, "the limit of open files is reached",
+        &[Do("`ulimit -n 1024`, or `ulimit -Hn 1024` as root")]),
     row(&[], &[EFBIG], certain, "the limit of a file's length is reached", &[Do("`ulimit -f unlimited`")]),
     row(&[], &[ENOENT], without_proc,
         "/proc is not mounted where the runner is started",
@@ -119,6 +142,9 @@ const ROWS: &[Row] = &[
     row(MAKING, &[ENOSPC, EUSERS], zero_limit,
         "the limit of namespaces is 0",
         &[Do("sudo sysctl {limits}")]),
+    row(MAKING, &[ENOSPC, EUSERS], filters_before,
+        "a limit of namespaces is used up, or a filter around the runner refuses the call",
+        &[PERMIT_IN_FILTER]),
     row(MAKING, &[ENOSPC, EUSERS], certain,
         "a limit of namespaces is used up, here or in a parent user namespace",
         &[Do("`sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000 user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000 user.max_ipc_namespaces=10000 user.max_uts_namespaces=10000 user.max_cgroup_namespaces=10000`")]),
@@ -126,18 +152,6 @@ const ROWS: &[Row] = &[
         "this kernel was built without such namespaces",
         &[Do("use a kernel with CONFIG_USER_NS, CONFIG_NET_NS, CONFIG_PID_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS")]),
 
-    row(NAMESPACES, FILTERED, filter_of_engine,
-        "the seccomp profile of this container refuses a call that makes namespaces or mounts",
-        &[PERMIT, Do("for isolation `inherited`: `docker run --network none …`")]),
-    row(NAMESPACES, DENIED, profile_of_engine,
-        "the AppArmor profile of this container refuses namespaces or mounts",
-        &[PERMIT_WITHOUT_APPARMOR]),
-    row(NAMESPACES, FILTERED, filter_of_sandbox,
-        "already inside a sandbox, whose system call filter refuses a call that makes namespaces or mounts",
-        &[OUTSIDE]),
-    row(NAMESPACES, FILTERED, filter,
-        "a system call filter around the runner refuses a call that makes namespaces or mounts",
-        &[Do("start the runner outside of the program that installed the filter, such as a container without a profile for it")]),
     row(&[Step::PrivateMounts], &[EPERM],
         |evidence, _| fact(evidence.in_landlock_domain, "mount(2) fails with EPERM where open_tree(2) works"),
         "already inside a sandbox, whose Landlock rules forbid every mount",
@@ -159,7 +173,7 @@ const ROWS: &[Row] = &[
         &[Do("load the profile that `runner doctor --apparmor` prints: `runner doctor --apparmor | sudo tee /etc/apparmor.d/runner && sudo apparmor_parser -r /etc/apparmor.d/runner`"),
           Do("for all programs: `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`")]),
 
-    row(&[Step::HandOverPipes], &[EINVAL], |evidence, _| evidence.uid_map.clone(),
+    row(&[Step::HandOverPipes], &[EINVAL], |evidence, _| Some(evidence.maps()),
         "started by the root of a user namespace with too few ids: each is root's or has a name",
         &[Do("give the container 65536 ids: `usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER`, then `podman system migrate`"),
           ORDINARY_USER]),
@@ -169,7 +183,7 @@ const ROWS: &[Row] = &[
         &[ORDINARY_USER, Do("make it with `newgidmap`, as rootless Podman does")]),
     row(OTHER_USER, &[EPERM, EINVAL], lacking_capabilities,
         "this root cannot become another user",
-        &[ORDINARY_USER, Do("in a container: `--cap-add CHOWN --cap-add SETGID --cap-add SETUID --cap-add SETFCAP`")]),
+        &[ORDINARY_USER, Do("in a container: `--cap-add CHOWN --cap-add SETGID --cap-add SETUID --cap-add SETFCAP --cap-add DAC_OVERRIDE`")]),
 
     row(&[Step::Filter], &[EBUSY], |evidence, _| evidence.is_wsl.then(String::new),
         "the init of WSL holds the only listener that a chain of seccomp filters may have",
@@ -203,6 +217,9 @@ const ROWS: &[Row] = &[
     row(&[Step::Landlock], &[], certain,
         "Landlock is missing or older than ABI 3",
         &[Do("use Linux 6.2 or later, with landlock in its list of security modules: boot with `lsm=landlock,…`")]),
+    row(&[Step::LandlockAlone], &[], filters_before,
+        "without namespaces Landlock ABI 6 is needed, and this kernel lacks it or a filter around the runner refuses it",
+        &[Do("use Linux 6.12 or later, with landlock in its list of security modules"), PERMIT_IN_FILTER]),
     row(&[Step::LandlockAlone], &[], certain,
         "without namespaces Landlock ABI 6 is needed",
         &[Do("use Linux 6.12 or later, with landlock in its list of security modules")]),
@@ -227,6 +244,9 @@ const ROWS: &[Row] = &[
     row(&[Step::LoopbackUp], &[ENODEV], certain,
         "this network namespace has no loopback device",
         &[Do("use a kernel with CONFIG_NET, or another container")]),
+    row(&[Step::MakeTrees], &[ENOSPC], certain,
+        "each temporary directory is full or read-only",
+        &[Do("name a directory with free space in TMPDIR")]),
     row(&[Step::MakeTrees], &[], certain,
         "no temporary directory is writable",
         &[Do("name a writable directory in TMPDIR"),
@@ -302,7 +322,10 @@ fn filter(evidence: &Evidence, error: &SetupError) -> Option<String> {
 
 fn filter_of_engine(evidence: &Evidence, error: &SetupError) -> Option<String> {
     let (engine, trace) = evidence.engine.as_ref()?;
-    let found = filter(evidence, error).filter(|_| !evidence.has_more_filters_than_init())?;
+    let found = filter(evidence, error)?;
+    if evidence.filters_of_init != Some(evidence.filters) {
+        return None;
+    }
     Some(format!("{}, by {trace}; {found}", engine.word()))
 }
 

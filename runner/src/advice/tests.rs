@@ -29,6 +29,7 @@ fn in_engine(engine: Engine) -> Evidence {
     Evidence {
         engine: Some((engine, "/.trace".to_owned())),
         filters: 1,
+        filters_of_init: Some(1),
         filtered_calls: vec!["unshare".to_owned(), "mount".to_owned()],
         ..plain()
     }
@@ -153,6 +154,53 @@ fn engine_without_refused_call_is_no_cause() {
         ..plain()
     };
     assert_unknown(&refused, &evidence);
+}
+
+/// Filters answer with any errno, so that errno alone proves no limit.
+#[test]
+fn filter_that_imitates_a_limit_is_named() {
+    let filtered = Evidence {
+        filters: 1,
+        ..plain()
+    };
+    let refusing = Evidence {
+        filtered_calls: vec!["unshare".to_owned()],
+        ..filtered.clone()
+    };
+    let unknown_init = Evidence {
+        engine: Some((Engine::Docker, "/.trace".to_owned())),
+        ..refusing.clone()
+    };
+    for errno in [Errno::EAGAIN, Errno::ENOMEM, Errno::ENOSPC, Errno::EPERM] {
+        let refused = error(Step::UserAndNetworkNamespace, errno);
+        let cause = "a system call filter around the runner refuses a call";
+        assert_cause(&refused, &refusing, cause, "that installed the filter");
+        assert_cause(&refused, &unknown_init, cause, "that installed the filter");
+    }
+    let limit = error(Step::CloneClient, Errno::EAGAIN);
+    assert_cause(
+        &limit,
+        &filtered,
+        "or a filter around the runner",
+        "ulimit -u",
+    );
+    assert_cause(&limit, &plain(), "memory is reached", "ulimit -u");
+}
+
+#[test]
+fn killed_process_names_a_filter_by_its_signal() {
+    let killed = |object: &str| SetupError {
+        object: object.to_owned(),
+        ..error(Step::CompleteSetUp, Errno::ESRCH)
+    };
+    let by_filter = killed("the stage was ended by SIGSYS");
+    assert_cause(&by_filter, &plain(), "ends processes for a call", "outside");
+    assert_cause(
+        &killed("the stage has ended"),
+        &plain(),
+        "killed from outside",
+        "dmesg",
+    );
 }
 
 #[test]

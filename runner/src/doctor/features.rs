@@ -6,6 +6,7 @@ use std::os::fd::AsFd as _;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, pause};
@@ -103,9 +104,13 @@ pub(super) fn inotify() -> Outcome {
 /// Makes an attempt on a child that waits.
 fn beside(attempt: impl FnOnce(Pid) -> Outcome) -> Outcome {
     match clone_process(0).at(Step::CloneClient)? {
-        Side::Child => loop {
-            pause();
-        },
+        Side::Child => {
+            // The trial may be killed before it ends this process. prctl(2) accepts every valid signal.
+            let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+            loop {
+                pause();
+            }
+        }
         Side::Parent(child) => {
             let outcome = attempt(child);
             // Fails only for a process that was reaped.

@@ -4,6 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,6 +28,7 @@ use sys::random;
 
 use super::audited::{LOOK, TRIAL_ARGUMENT};
 use super::probe::{Outcome, Refusal};
+use crate::advice::Evidence;
 
 const NULL: &str = "/dev/null";
 
@@ -104,6 +106,10 @@ pub(super) fn tcp() -> Outcome {
 pub(super) fn device_ioctl() -> Outcome {
     let ask = || open_to_write(NULL).and_then(|device| isatty(&device).map(drop));
     must_work("an ioctl on /dev/null", ask())?;
+    let status = fs::metadata(NULL).map_err(|error| Refusal::Untried(error.to_string()))?;
+    if !status.file_type().is_char_device() {
+        return Err(Refusal::Untried("/dev/null is not a device".to_owned()));
+    }
     let others = AccessFs::ReadFile | AccessFs::WriteFile;
     restrict(allowing(
         5,
@@ -274,12 +280,14 @@ fn refused(abi: u8, error: &RulesetError) -> Refusal {
         6 => "6.12",
         _ => "6.15",
     };
-    Refusal::operation(
-        "ask for the rights",
-        errno,
-        &format!("Landlock is missing or older than ABI {abi}"),
-        &format!("use Linux {release} or later"),
-    )
+    let lacks = format!("Landlock is missing or older than ABI {abi}");
+    let cause = if Evidence::read().has_filters() {
+        format!("{lacks}, or a filter around the runner refuses its calls")
+    } else {
+        lacks
+    };
+    let fix = format!("use Linux {release} or later");
+    Refusal::operation("ask for the rights", errno, &cause, &fix)
 }
 
 /// Succeeds if the kernel refused with exactly the expected errno.
