@@ -333,7 +333,7 @@ impl RunError {
                 "`mount -t proc proc /proc` in the pid namespace of the runner, or start the runner where /proc is its own"
             }
             Self::Prepare(PrepareError::FewFiles { .. }) => {
-                "`ulimit -n 1024`, or `ulimit -Hn 1024` as root"
+                "raise the hard limit of open files, as root: `ulimit -Hn 1024`"
             }
             Self::Bundle(error) => error.hint(),
             Self::Keep(_) => "set TMPDIR to a directory that you may write",

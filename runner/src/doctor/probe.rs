@@ -171,10 +171,9 @@ impl Probe {
             }
             Refusal::Run { text, fix } => {
                 self.observed.clone_from(&text);
-                // The hint of a run has its cause and its fixes.
                 Advice {
-                    cause: fix.unwrap_or(text),
-                    fixes: Vec::new(),
+                    cause: text,
+                    fixes: fix.into_iter().collect(),
                 }
             }
         };
