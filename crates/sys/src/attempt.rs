@@ -315,9 +315,9 @@ pub fn clone3(flags: libc::c_int) -> Result<(), Errno> {
     let mut request = [0_u64; 8];
     request[0] = flags as u64;
     request[4] = libc::SIGCHLD as u64;
+    let (pointer, size) = (request.as_ptr(), size_of_val(&request));
     // SAFETY: the kernel reads `request` only. Without CLONE_VM the child is a copy that continues here.
-    let result =
-        unsafe { libc::syscall(libc::SYS_clone3, request.as_ptr(), size_of_val(&request)) };
+    let result = unsafe { libc::syscall(libc::SYS_clone3, pointer, size) };
     let child = Errno::result(result)?;
     if child == 0 {
         // SAFETY: _exit runs no exit handler of this process.

@@ -223,8 +223,8 @@ pub fn answer_with_descriptor(
         newfd: 0,
         newfd_flags: flags as u32,
     };
+    let listener = listener.as_fd().as_raw_fd();
     // SAFETY: the kernel reads the one seccomp_notif_addfd that the pointer addresses.
-    let result =
-        unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), ADD_DESCRIPTOR, &raw const raw) };
+    let result = unsafe { libc::ioctl(listener, ADD_DESCRIPTOR, &raw const raw) };
     Errno::result(result).map(drop)
 }
