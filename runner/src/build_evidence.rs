@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use model::case::Limits;
+use model::evidence::Process;
 use model::evidence::{
     Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, MadeAndRemoved,
     Request, Root, Survivor, Unlisted,
 };
 use model::journal::{Content, Entry, Head};
 use model::layout::{HOME, WORK};
-use model::report::Process;
 use model::secret::SecretScanner;
 use sandbox::plan::Plan;
 use sandbox::root::Trees;

@@ -3,12 +3,12 @@
 use judge::check;
 use model::audit::{ASKED_FOR, Audit, ProgramLocation};
 use model::case::{Case, Limits, PathRule, Preflight, Tier};
-use model::evidence::{Evidence, Exit, FileWatch};
+use model::evidence::{Arg, Evidence, Exit, FileWatch};
 use model::expected::Rules;
 use model::finding::{Finding, Verdict};
 use model::profile::{ExpectedAttempt, Profile, Variable};
 use model::quote::shown_path;
-use model::report::{Arg, Client, Host, Policy, Report, Runner, Setting, WiderRule};
+use model::report::{Client, Host, Policy, Report, Runner, Setting, WiderRule};
 use model::text::printable;
 use policy::{self, Reference};
 use sandbox::core_dumps;

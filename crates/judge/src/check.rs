@@ -25,6 +25,7 @@ mod attempts;
 mod body;
 mod files;
 mod headers;
+mod init_record;
 mod outbound;
 mod outcome;
 mod process;
@@ -114,8 +115,8 @@ const CHECKS: [Check; 36] = [
     client("body/stream",                       "2.1", REQUESTS,  Asked(body::stream)),
     client("records/json-lines",                "2.3", RECORDS,   Asked(records::json_lines)),
     client("records/sequence",                  "6.2", BOTH,      Asked(records::sequence)),
-    client("records/init-fields",               "2.3", RECORDS,   Asked(records::init_fields)),
-    client("records/tools-empty",               "2.3", RECORDS,   Asked(records::tools_empty)),
+    client("records/init-fields",               "2.3", RECORDS,   Asked(init_record::init_fields)),
+    client("records/tools-empty",               "2.3", RECORDS,   Asked(init_record::tools_empty)),
     client("records/init-before-post",          "6.2", ORDER,     Asked(records::init_before_post)),
     client("records/events-match-provider",     "6.2", BOTH,      Asked(records::events_match_provider)),
     client("records/assistant-text",            "2.3", BOTH,      Asked(records::assistant_text)),

@@ -16,7 +16,7 @@ use model::evidence::fixture::{
     question, record,
 };
 use model::evidence::{
-    Advice, Attempt, AttemptKind, CanaryStatus, Connection, Evidence, Exit, FileKind, GapKind,
+    Advice, Arg, Attempt, AttemptKind, CanaryStatus, Connection, Evidence, Exit, FileKind, GapKind,
     LayerStatus, Lookup, LookupKind, Outcome, Reason, RequestClass, Root, Sighting, Survivor,
 };
 use model::expected::Rules;
@@ -24,8 +24,8 @@ use model::finding::{AskedBy, BASELINE, Finding, Status, Verdict};
 use model::journal::{End, Head};
 use model::profile::{Destination, ExpectedAttempt, ExpectedFile};
 use model::report::{
-    Arg, Baseline, BaselineOutcome, Client, Host, LockPlace, Policy, Purpose, Report, Runner,
-    Setting, WiderRule,
+    Baseline, BaselineOutcome, Client, Host, LockPlace, Policy, Purpose, Report, Runner, Setting,
+    WiderRule,
 };
 use serde_json::json;
 

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scenario::Scenario;
+use scenario::closed_set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::values::Sha256;
-use scenario::closed_set;
 
 pub mod outline;
 

@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
+use scenario::closed_set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use scenario::closed_set;
 
 closed_set! {
     /// Area of behaviour.

@@ -6,15 +6,16 @@
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
+use scenario::closed_set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::journal::{Body, End, Head, Host};
 use crate::schema::values::{FileMode, Sha256};
-use scenario::closed_set;
 
 mod form;
+mod isolation;
 mod ledger;
 mod lookup;
 mod read;
@@ -25,6 +26,7 @@ mod target;
 pub mod fixture;
 
 pub use crate::case::Root;
+pub use isolation::{Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
 pub use ledger::{
     Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES,
     MAX_QUESTIONS, Outcome, Question, Started, Unlisted,
@@ -405,83 +407,6 @@ pub struct Survivor {
     pub pid: i32,
     /// Name from /proc/PID/comm; hostile.
     pub program: String,
-}
-
-/// One layer of the sandbox, as verified from inside.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Layer {
-    /// `network namespace`, `landlock`, …
-    pub name: String,
-    /// State of the layer in the kernel.
-    pub status: LayerStatus,
-    /// Enforced rules, or missing parts.
-    pub detail: String,
-    /// Rule for a run without the layer.
-    pub need: LayerNeed,
-}
-
-closed_set! {
-    /// Rule for a run without a layer. The isolation decides, not a check.
-    pub enum LayerNeed {
-        /// Any status but [`LayerStatus::Enforced`] makes the verdict *errored*.
-        Required = "required",
-        /// The layer is used if the kernel offers it; its absence is only reported.
-        IfOffered = "if-offered",
-    }
-}
-
-closed_set! {
-    /// State of a layer in the kernel.
-    pub enum LayerStatus {
-        /// All parts are enforced.
-        Enforced = "enforced",
-        /// Some parts are enforced; the detail names the missing ones.
-        Partial = "partial",
-        /// No part is enforced.
-        Absent = "absent",
-    }
-}
-
-/// One probe of the canary: an attempt that must fail, made by the runner in the client's place before the client
-/// starts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Canary {
-    /// Name such as `tcp4`, `packet`, `ptrace`; the positive twins are `stub` and `home`.
-    pub name: String,
-    /// The side that should refuse the probe.
-    pub mode: CanaryMode,
-    /// Expected result, such as `ENETUNREACH`; `ok` for a positive twin.
-    pub expected: String,
-    /// Observed result, in the same words.
-    pub observed: String,
-    /// Outcome of the probe.
-    pub status: CanaryStatus,
-    /// True if the supervisor should have recorded the probe but was never asked: a filter outside the sandbox refused
-    /// it.
-    #[serde(skip)]
-    pub unseen: bool,
-}
-
-closed_set! {
-    /// The side that refuses a probe.
-    pub enum CanaryMode {
-        /// The supervisor refuses the probe and records it.
-        Answered = "answered",
-        /// The kernel refuses the probe.
-        Continued = "continued",
-    }
-}
-
-closed_set! {
-    /// Outcome of a probe.
-    pub enum CanaryStatus {
-        /// The expected result was observed.
-        Held = "held",
-        /// Another result was observed: the sandbox leaks, or the instrument is broken.
-        NotHeld = "not-held",
-        /// The host refuses the probe outside the sandbox too, so it proves nothing.
-        NotApplicable = "not-applicable",
-    }
 }
 
 /// Evidence that could not be collected.

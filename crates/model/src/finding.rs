@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
+use scenario::closed_set;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-
-use scenario::closed_set;
 
 mod meaning;
 

@@ -10,10 +10,11 @@ pub mod template;
 
 use std::borrow::Cow;
 
-use crate::case::{Device, Origin, PathRule, Root, Switch};
-use crate::schema::values::{described, one_of};
 use scenario::closed_set;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::case::{Device, Origin, PathRule, Root, Switch};
+use crate::schema::values::{described, one_of};
 
 pub use attempt::{Destination, DestinationError, ExpectedAttempt, Ports};
 pub use command_line::{Settings, Surroundings, Unspelt, filled};

@@ -2,22 +2,20 @@
 
 use std::path::PathBuf;
 
+use scenario::closed_set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Origin, Tier};
 use crate::difference::{Accept, Difference};
-use crate::evidence::Evidence;
+use crate::evidence::{Arg, Evidence};
 use crate::finding::{self, Finding, Verdict};
 use crate::profile::{Cases, Variable};
 use crate::schema::values::Sha256;
 use crate::time;
-use scenario::closed_set;
 
 mod baseline_form;
 pub mod document;
-
-pub use crate::evidence::{Arg, Process};
 
 /// The whole report of one run.
 ///

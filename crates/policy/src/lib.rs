@@ -25,12 +25,12 @@ mod structure;
 mod tests;
 mod values;
 
-use model::closed_set;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use model::audit::AuditPolicy;
 use model::case::Case;
+use model::closed_set;
 use model::profile::Profile;
 
 use document::Document;

@@ -1,6 +1,5 @@
 //! Phrases that several reports share.
 
-use model::case::Source;
 use model::evidence::{Evidence, Exit, Reason, Request};
 use model::finding::{AskedBy, Finding, Status, Verdict};
 use model::journal::{Head, Host};
@@ -43,11 +42,6 @@ pub(super) fn lock_file(baseline: &Baseline) -> String {
         None => what.to_owned(),
         Some(tier) => format!("{what}; its isolation was {}", model::quote::quoted(tier)),
     }
-}
-
-/// Returns `built in`, or the path of the file.
-pub(super) fn source(source: &Source) -> String {
-    source.to_string()
 }
 
 /// Reason why no option shows a path, in full.

@@ -1,11 +1,11 @@
 //! Faults of an answer: in single events of its stream, and at an early end.
 
-use crate::closed_set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ScenarioError;
 use super::reply::ErrorType;
+use crate::closed_set;
 
 /// Largest number of event faults in one answer.
 pub const MAX_FAULTS: usize = 100;

@@ -1,12 +1,12 @@
 //! Pace and pieces of an answer: its delays, and the cuts of its body.
 
-use crate::closed_set;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ScenarioError;
+use crate::closed_set;
 
 /// Longest single delay.
 pub const MAX_DELAY: Duration = Duration::from_secs(60);

@@ -173,7 +173,7 @@ pub(crate) struct Shown {
 /// Relation of shown output to the bytes that the client wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fidelity {
-    /// The same bytes.
+    /// All of them, unchanged.
     Exact,
     /// All of them, some of which are redacted.
     Redacted,

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use model::evidence::{Before, Evidence, Line, ProviderEvent, Record, Request, UNFINISHED};
-use model::profile::{InitField, InitList, RecordNames};
 use model::text::count;
 use serde_json::Value;
 
@@ -21,26 +20,6 @@ const KNOWN_EVENTS: [&str; 6] = [
 ];
 /// Type and subtype of a record. They are separate, so that no type text can imitate a pair.
 type Step<'a> = (Option<&'a str>, Option<&'a str>);
-/// Optional fields of `system/init` that must be arrays.
-const ARRAYS: [&str; 6] = [
-    "tools",
-    "mcp_servers",
-    "slash_commands",
-    "agents",
-    "skills",
-    "plugins",
-];
-/// Optional fields of `system/init` that must be strings.
-const STRINGS: [&str; 7] = [
-    "cwd",
-    "session_id",
-    "model",
-    "permissionMode",
-    "apiKeySource",
-    "output_style",
-    "uuid",
-];
-
 pub(super) fn json_lines(run: &JudgedRun) -> Outcome {
     let records = &run.evidence.records;
     if records.is_empty() {
@@ -106,109 +85,6 @@ pub(super) fn sequence(run: &JudgedRun) -> Outcome {
         "{} in the order of the specification.",
         count(positions + 1, "record")
     ))
-}
-
-pub(super) fn init_fields(run: &JudgedRun) -> Outcome {
-    let Some((record, init)) = init(run) else {
-        return absent("there is no init record");
-    };
-    let names = &run.profile.records;
-    let missing = names
-        .init_fields
-        .iter()
-        .filter(|field| init.get(field.as_str()).is_none());
-    let mut faults: Vec<String> = missing.map(|field| format!("{field} is missing")).collect();
-    let wrong = |fields: &[&str], fits: fn(&Value) -> bool, kind: &str| -> Vec<String> {
-        let wrong = fields
-            .iter()
-            .filter(|field| init.get(**field).is_some_and(|value| !fits(value)));
-        wrong.map(|field| format!("{field} is no {kind}")).collect()
-    };
-    faults.extend(wrong(&ARRAYS, Value::is_array, "array"));
-    faults.extend(wrong(&STRINGS, Value::is_string, "string"));
-    let version = init.get(&names.version_field);
-    if version.is_some_and(|version| version.as_str().is_none_or(str::is_empty)) {
-        faults.push(format!("{} is no version", names.version_field));
-    }
-    if !faults.is_empty() {
-        return Deviation::new(
-            "The init record lacks public fields, or has them with other types.",
-        )
-        .at(name(record))
-        .expected(list(&names.init_fields))
-        .found(list(faults))
-        .failed();
-    }
-    let permissions = permission_faults(names, init);
-    if !permissions.is_empty() {
-        return Deviation::new("The init record grants the client more than the profile names.")
-            .at(name(record))
-            .expected(format!(
-                "permissionMode {}; no MCP servers, slash commands, agents, skills or plugins but those that the \
-                 profile names",
-                names.permission_mode
-            ))
-            .found(list(permissions))
-            .failed();
-    }
-    Ok(format!(
-        "All {} fields of the init record, and no permission but those that the profile names.",
-        names.init_fields.len()
-    ))
-}
-
-/// Permissions and extensions of an init record that the profile does not name.
-fn permission_faults(names: &RecordNames, init: &Value) -> Vec<String> {
-    let mode = init.get("permissionMode").and_then(Value::as_str);
-    let mode = mode.filter(|mode| *mode != names.permission_mode);
-    let mut faults: Vec<String> = mode
-        .map(|mode| format!("permissionMode {mode}"))
-        .into_iter()
-        .collect();
-    for field in InitField::ALL {
-        let entries = init.get(field.word()).and_then(Value::as_array);
-        let mut rules = names.init_lists.iter();
-        let known = match rules.find(|rule| rule.field == field) {
-            None => &[][..],
-            Some(InitList { names: None, .. }) => continue,
-            Some(InitList {
-                names: Some(names), ..
-            }) => names,
-        };
-        let found = entries.into_iter().flatten().map(entry_name);
-        let further = found.filter(|entry| !known.contains(entry));
-        faults.extend(further.map(|entry| format!("{}: {entry}", field.word())));
-    }
-    faults
-}
-
-/// Name of a list entry: `name` of an object (MCP servers, plugins), the text itself, or else the JSON.
-fn entry_name(entry: &Value) -> String {
-    let name = entry.get("name").unwrap_or(entry);
-    name.as_str()
-        .map_or_else(|| entry.to_string(), str::to_owned)
-}
-
-pub(super) fn tools_empty(run: &JudgedRun) -> Outcome {
-    run.asks_for_no_tools()?;
-    let Some((record, init)) = init(run) else {
-        return absent("there is no init record");
-    };
-    match init.get("tools") {
-        None => absent("the init record has no tools"),
-        Some(Value::Array(tools)) if tools.is_empty() => {
-            Ok("The init record's tool list is empty.".to_owned())
-        }
-        Some(tools) => Deviation::new("The init record's tool list is not empty.")
-            .at(name(record))
-            .expected("an empty array")
-            .found(
-                tools
-                    .as_array()
-                    .map_or("no array".to_owned(), |all| count(all.len(), "tool")),
-            )
-            .failed(),
-    }
 }
 
 pub(super) fn init_before_post(run: &JudgedRun) -> Outcome {
@@ -450,11 +326,6 @@ fn is_event_of(record: &Record, kinds: &HashSet<&str>) -> bool {
     record.kind() == Some("stream_event") && record.event().is_some_and(is_one)
 }
 
-fn init<'a>(run: &JudgedRun<'a>) -> Option<(&'a Record, &'a Value)> {
-    let record = run.evidence.init()?;
-    record.json().map(|json| (record, json))
-}
-
 fn known_events(evidence: &Evidence) -> impl Iterator<Item = &ProviderEvent> {
     evidence
         .turn_events()
@@ -498,6 +369,6 @@ fn assistant_content(record: &Record) -> Option<String> {
         .collect()
 }
 
-fn name(record: &Record) -> String {
+pub(super) fn name(record: &Record) -> String {
     format!("record {}", record.seq)
 }

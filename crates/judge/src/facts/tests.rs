@@ -6,10 +6,10 @@ use model::evidence::fixture::{
     insert_record, question, record, set_header, shape,
 };
 use model::evidence::{
-    Attempt, AttemptKind, Exit, FileKind, Outcome, Request, RequestClass, Root, Sighting,
+    Arg, Attempt, AttemptKind, Exit, FileKind, Outcome, Process, Request, RequestClass, Root,
+    Sighting,
 };
 use model::journal::Head;
-use model::report::{Arg, Process};
 use report::json;
 use serde_json::json;
 

@@ -6,6 +6,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
+use scenario::closed_set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,7 +15,6 @@ use super::{Advice, Before, Exit, Line, Outcome, Reason, Record, Request, Reques
 use crate::journal::{Body, Content, Head, Host};
 use crate::schema::values::Sha256;
 use crate::time::millis;
-use scenario::closed_set;
 
 /// Fault of a request whose connection ended inside the head.
 const INCOMPLETE_HEAD: &str = "the connection ended before the head did";

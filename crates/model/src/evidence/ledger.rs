@@ -4,11 +4,11 @@
 
 use std::borrow::Cow;
 
+use scenario::closed_set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form;
-use scenario::closed_set;
 
 /// One kind of call to one destination, recorded by the supervisor before the call was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

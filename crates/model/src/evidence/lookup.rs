@@ -2,11 +2,11 @@
 //!
 //! Types only. The supervisor records the lookups; the runner derives the advice.
 
+use scenario::closed_set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form;
-use scenario::closed_set;
 
 /// Paths of one kind that the same option would show, or that no option would show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

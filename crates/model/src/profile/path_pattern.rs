@@ -12,10 +12,10 @@
 //! A placeholder matches a maximal run of its characters, at least one; all other text matches exactly. No placeholder
 //! matches a `/`.
 
-use scenario::closed_set;
 use std::fmt;
 use std::str::FromStr;
 
+use scenario::closed_set;
 use thiserror::Error;
 
 use super::template::{Piece, pieces};

@@ -136,16 +136,21 @@ impl Document<'static> {
         if values(bytes) > max_values {
             return Err(DocumentError::TooMany { max_values });
         }
-        let form: Form = parse(bytes)?;
-        if form.schema != SCHEMA {
-            let found = match (form.schema.as_str(), form.schema.is_null()) {
+        // Another schema explains the faults of a document better than the first of them.
+        let read = parse::<Self>(bytes);
+        let schema = match &read {
+            Ok(document) => document.schema.as_ref().into(),
+            Err(_) => parse::<Form>(bytes)?.schema,
+        };
+        if schema != SCHEMA {
+            let found = match (schema.as_str(), schema.is_null()) {
                 (Some(schema), _) => quoted(schema),
                 (None, true) => "nothing".to_owned(),
-                (None, false) => visible(&truncated(&form.schema.to_string(), MAX_SHOWN)),
+                (None, false) => visible(&truncated(&schema.to_string(), MAX_SHOWN)),
             };
             return Err(DocumentError::Schema { found });
         }
-        parse(bytes)
+        read
     }
 }
 

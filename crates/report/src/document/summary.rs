@@ -1,6 +1,7 @@
 //! Facts on the run, and sections on its claims, its lock file, its settings and its rules.
 
-use model::report::{Arg, BaselineOutcome, Client, Purpose, Report, Scope};
+use model::evidence::Arg;
+use model::report::{BaselineOutcome, Client, Purpose, Report, Scope};
 use model::time;
 
 use super::{
@@ -24,7 +25,7 @@ pub(super) fn identity(report: &Report) -> Vec<Fact> {
         Purpose::Audit => ("policy", "program"),
     };
     let policy = |policy: &model::report::Policy| {
-        let source = phrases::source(&policy.origin.source);
+        let source = policy.origin.source.to_string();
         let of = own(", ") + name(source) + ", sha256 ";
         name(&policy.name) + of + digest(&policy.origin.sha256)
     };

@@ -238,7 +238,7 @@ pub(super) fn with_text_everywhere(text: &str) -> Fixture {
     });
     evidence.names.push(question(text));
     evidence.names[0].kind = text.to_owned();
-    evidence.processes.push(model::report::Process {
+    evidence.processes.push(model::evidence::Process {
         program: text.to_owned(),
         ..started(&[text, text])
     });

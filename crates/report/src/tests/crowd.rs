@@ -43,7 +43,7 @@ const PARTS: [(&str, Add); 11] = [
     ("programs", |evidence, text| {
         let program = text.to_owned();
         let process = started(&["sh", text]);
-        (evidence.processes).push(model::report::Process { program, ..process });
+        (evidence.processes).push(model::evidence::Process { program, ..process });
     }),
     ("survivors", |evidence, text| {
         let program = text.to_owned();
