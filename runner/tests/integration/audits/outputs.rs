@@ -119,8 +119,9 @@ fn a_signal_while_output_waits_for_its_reader_is_125_and_a_gap() {
     needs_sandbox!();
     let directory = open_directory("/tmp");
     let report = directory.path().join("report.json");
-    // Less than the pipes and the queue between them hold: the program ends, and the runner waits for a reader.
-    let line = "head -c 200000 /dev/zero; echo ended >&2";
+    // More than our pipe holds, and far less than the pipe and the queue together, however small the pieces in which
+    // it is read: the program ends, and the runner waits for a reader with all output in its queue.
+    let line = "head -c 90000 /dev/zero; echo ended >&2";
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let mut child = Audit::shell(line)
             .option(format!("--report=json={}", report.display()))
