@@ -1,8 +1,10 @@
 //! The provider stub inside the sandbox: the stage runs it after its own sandbox is complete.
 
 use std::io;
+use std::net::SocketAddr;
 
 use model::secret::Belongs;
+use sandbox::sock_diag::SocketDiag;
 use sandbox::stage::Inside;
 use scenario::Scenario;
 use serde::{Deserialize, Serialize};
@@ -24,15 +26,6 @@ pub(crate) struct Settings {
 /// Returns the error of invalid settings, or the first failure of the stub.
 pub(crate) async fn serve(inside: Inside) -> io::Result<()> {
     let settings: Settings = serde_json::from_str(&inside.settings)?;
-    let unacknowledged = inside.unacknowledged;
-    let list = move |server| {
-        let held = unacknowledged.list_unacknowledged(server)?;
-        let held = held.into_iter().map(|held| stub::Held {
-            peer: held.peer,
-            bytes: held.bytes,
-        });
-        Ok(held.collect())
-    };
     let setup = stub::Setup {
         listener: inside.listener,
         elsewhere: inside.elsewhere,
@@ -46,8 +39,27 @@ pub(crate) async fn serve(inside: Inside) -> io::Result<()> {
             open_connections: settings.open_connections,
             ..stub::Limits::default()
         },
-        held: Some(stub::HeldBytes::new(list)),
+        sockets: Some(Box::new(Namespace(inside.unacknowledged))),
     };
     let served = stub::serve(setup, inside.to_runner, inside.from_runner).await;
     served.map_err(io::Error::other)
+}
+
+/// Sockets of the network namespace in which the stub serves.
+#[derive(Debug)]
+struct Namespace(SocketDiag);
+
+impl stub::Sockets for Namespace {
+    fn list_held(&self, server: SocketAddr) -> io::Result<Vec<stub::Held>> {
+        let held = self.0.list_unacknowledged(server)?.into_iter();
+        let held = held.map(|held| stub::Held {
+            peer: held.peer,
+            bytes: held.bytes,
+        });
+        Ok(held.collect())
+    }
+
+    fn count(&self) -> Option<u64> {
+        self.0.tcp_sockets()
+    }
 }

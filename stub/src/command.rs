@@ -151,7 +151,7 @@ fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             credential: None,
             belongs: Belongs::default(),
             limits: Limits::default(),
-            held: None,
+            sockets: None,
         };
         let stop = async {
             tokio::select! {

@@ -92,6 +92,11 @@ impl Connection {
         self.peer
     }
 
+    /// Checks whether the kernel still has the connection: getpeername(2) fails for a closed or reset one.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.socket.peer_addr().is_ok()
+    }
+
     /// Bytes read so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.lock().tap.bytes()

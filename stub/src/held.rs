@@ -14,23 +14,17 @@ pub struct Held {
     pub bytes: u64,
 }
 
-/// Function that lists the sockets with held bytes for one server address.
-pub struct HeldBytes(Box<dyn Fn(SocketAddr) -> io::Result<Vec<Held>> + Send>);
-
-impl HeldBytes {
-    /// Wraps the function; its argument is the address of the server.
-    pub fn new(list: impl Fn(SocketAddr) -> io::Result<Vec<Held>> + Send + 'static) -> Self {
-        Self(Box::new(list))
-    }
-
+/// Looks at the sockets of the server's network namespace.
+pub trait Sockets: fmt::Debug + Send {
     /// Lists the sockets that hold bytes for `server`.
-    pub(crate) fn list(&self, server: SocketAddr) -> io::Result<Vec<Held>> {
-        (self.0)(server)
-    }
-}
+    ///
+    /// # Errors
+    /// The error of the listing.
+    fn list_held(&self, server: SocketAddr) -> io::Result<Vec<Held>>;
 
-impl fmt::Debug for HeldBytes {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("HeldBytes")
+    /// Counts the TCP sockets of the namespace, or returns `None` if they cannot be counted or are not only the
+    /// server's and its clients'. A count is cheaper than a listing.
+    fn count(&self) -> Option<u64> {
+        None
     }
 }

@@ -29,6 +29,6 @@ mod tap;
 
 pub use barrier::MAX_HOLD;
 pub use command::main;
-pub use held::{Held, HeldBytes};
+pub use held::{Held, Sockets};
 pub use limits::Limits;
 pub use serve::{ServeError, Setup, serve, serve_until};

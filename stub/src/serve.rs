@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 use crate::app::app;
 use crate::barrier::Barrier;
 use crate::connection::{Connection, ConnectionHandle, Progress, Shared};
-use crate::held::{Held, HeldBytes};
+use crate::held::{Held, Sockets};
 use crate::limits::Limits;
 use crate::listener::{self, FinalListener, HostListener};
 use crate::recorder::{Pump, now_us};
@@ -52,10 +52,10 @@ pub struct Setup {
     pub belongs: Belongs,
     /// Limits of the run.
     pub limits: Limits,
-    /// Lists the bytes that the kernel holds for clients that have ended. With a listing, the run ends when every
+    /// Sockets for which the kernel may hold bytes of clients that have ended. With them, the run ends when every
     /// connection has ended and no bytes are held. After one second the run ends anyway, and the journal records
-    /// the held bytes. Without a listing, connections may outlive the run: the stub reads only what has arrived.
-    pub held: Option<HeldBytes>,
+    /// the held bytes. Without them, connections may outlive the run: the stub reads only what has arrived.
+    pub sockets: Option<Box<dyn Sockets>>,
 }
 
 /// Error after which the journal is incomplete.
@@ -113,7 +113,7 @@ where
     let hosts = Hosts::open(
         (setup.listener, setup.elsewhere),
         setup.scenario,
-        setup.held,
+        setup.sockets,
         &shared,
     )?;
     run(hosts, &shared, journal, end).await
@@ -137,7 +137,7 @@ where
     let hosts = Hosts::open(
         (setup.listener, setup.elsewhere),
         setup.scenario,
-        setup.held,
+        setup.sockets,
         &shared,
     )?;
     run(hosts, &shared, journal, end).await
@@ -147,7 +147,7 @@ where
 struct Hosts {
     stub: HostServer,
     elsewhere: Option<HostServer>,
-    held: Option<HeldBytes>,
+    sockets: Option<Box<dyn Sockets>>,
 }
 
 /// One host: its listening socket, a duplicate for the end of the run, and its routes.
@@ -161,7 +161,7 @@ impl Hosts {
     fn open(
         (listener, elsewhere): (TcpListener, Option<TcpListener>),
         scenario: Scenario,
-        held: Option<HeldBytes>,
+        sockets: Option<Box<dyn Sockets>>,
         shared: &Arc<Shared>,
     ) -> Result<Self, ServeError> {
         let origin = match &elsewhere {
@@ -193,7 +193,7 @@ impl Hosts {
         Ok(Self {
             stub: served(listener, Host::Stub, scenario, origin)?,
             elsewhere: elsewhere.map(plain).transpose()?,
-            held,
+            sockets,
         })
     }
 }
@@ -216,7 +216,7 @@ async fn run<W: AsyncWrite + Unpin>(
     let mut pump = Pump::new(journal);
     let mut ending = Ending {
         listeners: vec![hosts.stub.final_listener],
-        held: hosts.held,
+        sockets: hosts.sockets,
     };
     let stub = serve_at(hosts.stub.listener, hosts.stub.router);
     let elsewhere = hosts.elsewhere.map(|served| {
@@ -248,7 +248,7 @@ async fn run<W: AsyncWrite + Unpin>(
 /// Resources that the end of a run needs.
 struct Ending {
     listeners: Vec<FinalListener>,
-    held: Option<HeldBytes>,
+    sockets: Option<Box<dyn Sockets>>,
 }
 
 impl Ending {
@@ -261,14 +261,14 @@ impl Ending {
         let deadline = Instant::now() + END_WAIT;
         let held = loop {
             // Held bytes are listed before accepting and reading: bytes that are not listed have arrived.
-            let held = self.list_held().map_err(ServeError::Journal)?;
+            let held = self.list_held(shared).map_err(ServeError::Journal)?;
             self.accept(shared, pump).await?;
             let mut ended = true;
             for connection in shared.open() {
                 ended &= read_to_end(&connection, shared, pump).await? == Progress::End;
             }
             let is_whole = ended && held.is_empty();
-            if is_whole || self.held.is_none() || Instant::now() >= deadline {
+            if is_whole || self.sockets.is_none() || Instant::now() >= deadline {
                 break held;
             }
             sleep(END_POLL).await;
@@ -311,10 +311,19 @@ impl Ending {
         Ok(())
     }
 
-    fn list_held(&self) -> io::Result<Vec<(Host, Held)>> {
+    fn list_held(&self, shared: &Shared) -> io::Result<Vec<(Host, Held)>> {
         let mut all = Vec::new();
-        for (listener, list) in self.listeners.iter().zip(self.held.iter().cycle()) {
-            let held = list.list(listener.address()?)?;
+        let Some(sockets) = &self.sockets else {
+            return Ok(all);
+        };
+        // The count comes first: a socket of ours that is connected afterwards was counted.
+        let counted = sockets.count();
+        let connected = shared.open().iter().filter(|one| one.is_connected()).count();
+        if counted.is_some_and(|all| all <= (self.listeners.len() + connected) as u64) {
+            return Ok(all);
+        }
+        for listener in &self.listeners {
+            let held = sockets.list_held(listener.address()?)?;
             all.extend(held.into_iter().map(|held| (listener.host(), held)));
         }
         Ok(all)

@@ -1,4 +1,4 @@
-//! Dump requests by netlink(7), each with an answer of several messages.
+//! Requests by netlink(7): dumps, whose answer has several messages, and questions about one object.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
@@ -41,13 +41,7 @@ impl Socket {
         body: &[u8],
         mut take: impl FnMut(&[u8]) -> Option<()>,
     ) -> Result<(), Errno> {
-        let mut request = vec![0_u8; HEADER_BYTES];
-        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-        request[0..4].copy_from_slice(&((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
-        request[4..6].copy_from_slice(&kind.to_ne_bytes());
-        request[6..8].copy_from_slice(&flags.to_ne_bytes());
-        request.extend_from_slice(body);
-        send(self.0.as_raw_fd(), &request, MsgFlags::empty())?;
+        self.send(kind, libc::NLM_F_REQUEST | libc::NLM_F_DUMP, body)?;
         let mut buffer = vec![0; BUFFER_BYTES];
         loop {
             let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::MSG_TRUNC)?;
@@ -70,6 +64,33 @@ impl Socket {
                 rest = rest.get(aligned(length)..).unwrap_or_default();
             }
         }
+    }
+
+    /// Asks about one object.
+    ///
+    /// # Errors
+    /// The errno of the socket or of the answer: `ENOENT` for a missing object or protocol.
+    pub(super) fn find(&self, kind: u16, body: &[u8]) -> Result<(), Errno> {
+        self.send(kind, libc::NLM_F_REQUEST, body)?;
+        let mut answer = [0; 1024];
+        let length = recv(self.0.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+        let answer = answer.get(..length).unwrap_or_default();
+        if i32::from(u16_at(answer, 4).ok_or(Errno::EBADMSG)?) != libc::NLMSG_ERROR {
+            return Ok(());
+        }
+        match u32_at(answer, HEADER_BYTES).ok_or(Errno::EBADMSG)? {
+            0 => Err(Errno::EBADMSG),
+            code => Err(Errno::from_raw(-(code as i32))),
+        }
+    }
+
+    fn send(&self, kind: u16, flags: libc::c_int, body: &[u8]) -> Result<(), Errno> {
+        let mut request = vec![0_u8; HEADER_BYTES];
+        request[0..4].copy_from_slice(&((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
+        request[4..6].copy_from_slice(&kind.to_ne_bytes());
+        request[6..8].copy_from_slice(&(flags as u16).to_ne_bytes());
+        request.extend_from_slice(body);
+        send(self.0.as_raw_fd(), &request, MsgFlags::empty()).map(drop)
     }
 }
 

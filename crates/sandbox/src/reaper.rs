@@ -48,20 +48,20 @@ pub(super) fn end_namespace() -> Result<(), SetupError> {
 
 /// Kills and reaps every descendant of the calling process, a subreaper.
 pub(super) fn end_descendants(proc: &Proc) -> Result<(), SetupError> {
+    // /proc lists every process of the host, so it is read only while a child is left.
+    let mut flags = libc::WNOHANG;
     loop {
-        kill_children(proc)?;
-        match process::reap(0) {
+        match process::reap(flags) {
             Ok(Reaped::NoChild) => return Ok(()),
-            Ok(Reaped::None | Reaped::Exited(..) | Reaped::Killed(..)) | Err(Errno::EINTR) => {}
+            Ok(Reaped::None) => {
+                kill_each(&Processes::read(proc)?.children());
+                flags = 0;
+            }
+            Ok(Reaped::Exited(..) | Reaped::Killed(..)) => flags = libc::WNOHANG,
+            Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno).at(Step::Signals),
         }
     }
-}
-
-/// Sends SIGKILL to every child of the calling process.
-fn kill_children(proc: &Proc) -> Result<(), SetupError> {
-    kill_each(&Processes::read(proc)?.children());
-    Ok(())
 }
 
 /// Sends SIGKILL to children of the calling process. An unreaped child keeps its id, so the signal cannot hit another
@@ -96,11 +96,13 @@ pub(super) fn is_called(process: Pid, arguments: &[&str]) -> bool {
     line.is_ok_and(|line| line.starts_with(name.as_bytes()))
 }
 
-/// Counts the threads of all descendants of the calling process.
-pub(super) fn threads_below_this_process() -> Result<u64, SetupError> {
-    let processes = Processes::read_anew()?;
+/// Counts the threads of all descendants of a process. Returns `None` if /proc does not show it.
+pub(super) fn threads_below(process: Pid) -> Option<u64> {
+    let mut processes = Processes::read_anew().ok()?;
+    processes.own = process.as_raw();
+    processes.all.get(&processes.own)?;
     let below = processes.descendants();
-    Ok(below.map(|(_, process)| process.threads).sum())
+    Some(below.map(|(_, process)| process.threads).sum())
 }
 
 /// State of a process, from /proc.

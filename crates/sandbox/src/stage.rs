@@ -284,13 +284,13 @@ fn become_stub(
     network: Network,
     serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>,
 ) -> Result<(), SetupError> {
-    let port = sockets.stub.local_addr().at(Step::StubSocket)?.port();
+    let server = sockets.stub.local_addr().at(Step::StubSocket)?;
     let elsewhere = sockets.elsewhere.as_ref().map(TcpListener::local_addr);
     let elsewhere = elsewhere.transpose().at(Step::StubSocket)?;
     identity::become_inside_user(plan.identity)?;
     prctl::set_dumpable(false).at(Step::HideProcess)?;
     null_stdio()?;
-    let diag = SocketDiag::open().at(Step::ListSockets)?;
+    let diag = SocketDiag::open(server).at(Step::ListSockets)?;
     // Made now, because the filter refuses new descriptors later.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -304,7 +304,7 @@ fn become_stub(
     arm_death_signal(plan)?;
     filter::STUB.install().at(Step::Filter)?;
     let serving = FromStage::Serving {
-        port,
+        port: server.port(),
         elsewhere,
         network,
     };

@@ -120,7 +120,7 @@ impl Supervisor {
             lookups: plan.lookups,
             unix_sockets: !plan.is_inherited() && !plan.shows_host_directories(),
             shared_network: plan.is_inherited(),
-            process_limit: ProcessLimit::new(plan.process_limit),
+            process_limit: ProcessLimit::new(plan.process_limit, stage),
             memory: KernelMemory::new(plan, stage),
             own_trees: [&plan.root.home, &plan.root.tmp, &plan.root.work].map(PathBuf::from),
             secrets: secrets.clone(),

@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd as _;
 
 use model::journal::{Content, End, Entry, Head};
-use nix::sys::socket::{MsgFlags, send, setsockopt, sockopt};
+use nix::sys::socket::{MsgFlags, send};
 use stub::Limits;
 
 use crate::kit::{HEAD, KEY, Plan, ask, limits, post, post_with};
@@ -295,12 +295,7 @@ fn a_reset_is_told_from_a_close() {
     let mut run = Plan::default().start();
     let mut client = run.connect();
     client.send(HEAD).head_answer();
-    let linger = nix::libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
-    setsockopt(&client.stream, sockopt::Linger, &linger).unwrap();
-    drop(client);
+    client.reset();
     run.wait_for_closed();
     assert_eq!(run.finish().ends(), [(HEAD.len() as u64, 0, End::Reset)]);
 }

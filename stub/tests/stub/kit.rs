@@ -11,7 +11,7 @@ use model::journal::{Body, Control, End, Entry, Head, Host};
 use model::secret::SecretScanner;
 use scenario::Scenario;
 use serde_json::Value;
-use stub::{HeldBytes, Limits, ServeError, Setup};
+use stub::{Limits, ServeError, Setup, Sockets};
 use tokio::sync::oneshot;
 
 mod client;
@@ -28,8 +28,8 @@ pub(crate) struct Plan {
     pub(crate) surroundings: Surroundings,
     /// Starts the run without a second host, even if its scenario needs one.
     pub(crate) without_elsewhere: bool,
-    /// Lists the bytes held by the kernel.
-    pub(crate) held: Option<HeldBytes>,
+    /// Sockets for which the kernel may hold bytes.
+    pub(crate) sockets: Option<Box<dyn Sockets>>,
 }
 
 /// Restrictions on the stub's thread.
@@ -139,7 +139,7 @@ impl Plan {
             credential,
             belongs: model::secret::Belongs::default(),
             limits: self.limits,
-            held: self.held,
+            sockets: self.sockets,
         };
         let surroundings = self.surroundings;
         let thread = std::thread::spawn(move || {

@@ -239,6 +239,7 @@ system_calls! {
         SYS_prlimit64          302  261,
         SYS_process_vm_readv   310  270,
         SYS_process_vm_writev  311  271,
+        SYS_pread64             17   67,
         SYS_ptrace             101  117,
         SYS_quotactl           179   60,
         SYS_quotactl_fd        443  443,

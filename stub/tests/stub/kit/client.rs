@@ -5,6 +5,8 @@ use std::net::{Shutdown, TcpStream};
 
 use serde_json::Value;
 
+use nix::sys::socket::{setsockopt, sockopt};
+
 /// Client that sends raw bytes.
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
@@ -47,6 +49,15 @@ impl Answer {
 }
 
 impl Client {
+    /// Closes the connection by a reset.
+    pub(crate) fn reset(self) {
+        let linger = nix::libc::linger {
+            l_onoff: 1,
+            l_linger: 0,
+        };
+        setsockopt(&self.stream, sockopt::Linger, &linger).unwrap();
+    }
+
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         self.stream.write_all(bytes.as_ref()).unwrap();
         self
