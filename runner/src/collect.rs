@@ -28,12 +28,13 @@ use model::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
 use model::journal::Control;
 use model::secret::SecretScanner;
 use nix::unistd::Pid;
+use sandbox::canary::outside::Outside;
 use sandbox::cgroup::Cgroup;
 use sandbox::counters::Counters;
 use sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
 use sandbox::netns_check::Network;
 use sandbox::plan::Plan;
-use sandbox::set_up::{HostFacts, SetUp};
+use sandbox::set_up::SetUp;
 use sandbox::spawn::Stage;
 use sandbox::supervise::LinesWanted;
 use sys::clock::Clock;
@@ -75,8 +76,6 @@ pub(crate) struct CollectSettings<'a> {
     pub(crate) secrets: &'a SecretScanner,
     /// Part of standard error, and of output without records, that is kept.
     pub(crate) extent: Extent,
-    /// The host, as far as the judgement of the sandbox depends on it.
-    pub(crate) host: HostFacts,
 }
 
 /// Phase of the run; each has its own deadline.
@@ -94,6 +93,7 @@ enum Phase {
 /// Returns the errno of the runtime's own set-up (epoll, signals). Every other error is in the capture.
 pub(crate) async fn collect(
     mut stage: Stage,
+    outside: Outside,
     settings: CollectSettings<'_>,
 ) -> std::io::Result<Capture> {
     let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
@@ -106,7 +106,7 @@ pub(crate) async fn collect(
     let set_up = SetUp::new(
         (settings.plan, settings.secrets),
         pid,
-        (settings.host.clone(), cgroup),
+        (outside, cgroup),
         settings.clock,
         ask,
     );
@@ -144,7 +144,7 @@ pub(crate) async fn collect(
     session.finish_passing().await;
     let Session {
         mut capture,
-        set_up,
+        mut set_up,
         counters,
         watcher,
         control,
@@ -173,6 +173,7 @@ pub(crate) async fn collect(
     }
     // If init was lost, each process that the client started is ended one by one.
     set_up.refuse_new_processes();
+    set_up.end_outside();
     // The stage is dropped before its sockets close: a stage that ends by itself is no longer init's parent.
     drop(stage);
     drop((control, to_stage, channel));

@@ -299,11 +299,7 @@ impl RunError {
         match self {
             Self::Output(_) | Self::Bundle(_) | Self::Baseline(_) | Self::Keep(_) => USAGE,
             Self::Prepare(error) if error.is_policy() => USAGE,
-            Self::Prepare(_)
-            | Self::Namespaces(_)
-            | Self::EventLoop(_)
-            | Self::NoTier
-            | Self::Digest(_) => ERRORED,
+            Self::Prepare(_) | Self::EventLoop(_) | Self::NoTier | Self::Digest(_) => ERRORED,
         }
     }
 
@@ -323,7 +319,7 @@ impl RunError {
             {
                 "the file of the runner must be readable: `chmod +r`"
             }
-            Self::Namespaces(_) | Self::Prepare(PrepareError::OwnFile { .. }) => {
+            Self::Prepare(PrepareError::OwnFile { .. }) => {
                 "/proc must be mounted where the runner is started: `mount -t proc proc /proc`"
             }
             Self::Prepare(PrepareError::Targets(TargetsError::NoOutsideDirectory)) => {

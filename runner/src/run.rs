@@ -13,7 +13,6 @@ use sandbox::canary::outside::Outside;
 use sandbox::error::SetupError;
 use sandbox::guard::TemporaryTrees;
 use sandbox::plan::ClientPaths;
-use sandbox::set_up::HostFacts;
 use sandbox::spawn;
 use sys::clock::Clock;
 use sys::process::absorb_one_signal;
@@ -49,8 +48,6 @@ pub(crate) enum RunError {
     Baseline(#[from] BaselineError),
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    #[error("cannot read the runner's own namespaces from /proc/self/ns")]
-    Namespaces(#[source] SetupError),
     #[error("cannot set up the event loop and its threads")]
     EventLoop(#[source] io::Error),
     #[error("the case accepts no isolation")]
@@ -285,9 +282,8 @@ fn launch_and_collect(
     // The next steps run while the stage creates its namespaces.
     let outside = Outside::start(prepared.plan.tier, &prepared.plan.probe);
     Digests::keep_or_take(digests, prepared);
-    let refused = outside.and_then(Outside::refused);
-    let (stage, refused) = match (spawned, refused) {
-        (Ok(stage), Ok(refused)) => (stage, refused),
+    let (stage, outside) = match (spawned, outside) {
+        (Ok(stage), Ok(outside)) => (stage, outside),
         (Err(error), _) | (Ok(_), Err(error)) => return Ok(failed(prepared, error)),
     };
     let settings = CollectSettings {
@@ -303,14 +299,13 @@ fn launch_and_collect(
             Some(_) => Extent::UpTo(limits.output_bytes),
             None => Extent::Tail,
         },
-        host: HostFacts::read(refused).map_err(RunError::Namespaces)?,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(RunError::EventLoop)?;
     runtime
-        .block_on(collect::collect(stage, settings))
+        .block_on(collect::collect(stage, outside, settings))
         .map_err(RunError::EventLoop)
 }
 

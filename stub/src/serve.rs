@@ -318,7 +318,11 @@ impl Ending {
         };
         // The count comes first: a socket of ours that is connected afterwards was counted.
         let counted = sockets.count();
-        let connected = shared.open().iter().filter(|one| one.is_connected()).count();
+        let connected = shared
+            .open()
+            .iter()
+            .filter(|one| one.is_connected())
+            .count();
         if counted.is_some_and(|all| all <= (self.listeners.len() + connected) as u64) {
             return Ok(all);
         }

@@ -16,7 +16,7 @@ use nix::sys::stat::Mode;
 use super::proc::Proc;
 
 /// Maximum size of a read file, in bytes; both files have about 3 KiB.
-const MAX_TEXT: usize = 64 * 1024;
+const MAX_TEXT: usize = 16 * 1024;
 
 /// Values of the counters, or their growth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -211,7 +211,7 @@ impl ClientProcess {
         .at(Step::Channel)?;
         match clone_process(libc::CLONE_FILES).at(Step::CloneClient)? {
             // exit() drops no descriptor: init uses the same table.
-            Side::Child => std::process::exit(launch::run(
+            Side::Child => sys::process::exit_now(launch::run(
                 plan,
                 inheritance.ports,
                 proc_view,

@@ -15,8 +15,9 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{chdir, execve, getppid, setsid};
+use serde_json::value::to_raw_value;
 use sys::fds::unshare_table_closing_from;
-use sys::process::{Side, clone_process, reset_signals};
+use sys::process::{reset_signals, run_in_shared_memory};
 
 use super::error::{At as _, SetupError, Step};
 use super::message::{self, Launch};
@@ -85,9 +86,10 @@ fn restrict_and_probe(
     expect(socket, |message| matches!(message, Launch::Detached))?;
     unshare_table_closing_from(3).at(Step::Channel)?;
     probe_in_child(socket, || {
-        let report = Box::new(self_check::gather(
-            plan, proc_view, ports.stub, init, landlock,
-        )?);
+        let report = self_check::gather(plan, proc_view, ports.stub, init, landlock)?;
+        let report = to_raw_value(&report)
+            .map_err(|_| Errno::EINVAL)
+            .at(Step::Probe)?;
         message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)
     })?;
     expect(socket, |message| matches!(message, Launch::Go))?;
@@ -101,20 +103,16 @@ fn probe_in_child(
     socket: &OwnedFd,
     work: impl FnOnce() -> Result<(), SetupError>,
 ) -> Result<(), SetupError> {
-    match clone_process(0).at(Step::Probe)? {
-        Side::Child => {
-            let failed =
-                work().map_err(|error| message::send(socket, &Launch::Failed { error }, &[]));
-            std::process::exit(i32::from(failed.is_err()))
-        }
-        Side::Parent(child) => {
-            let status = waitpid(child, None).at(Step::Probe)?;
-            if status == WaitStatus::Exited(child, 0) {
-                return Ok(());
-            }
-            Err(Errno::ECHILD).at_object(Step::Probe, format_args!("{status:?}"))
-        }
+    let child = run_in_shared_memory(|| {
+        let failed = work().map_err(|error| message::send(socket, &Launch::Failed { error }, &[]));
+        i32::from(failed.is_err())
+    });
+    let child = child.at(Step::Probe)?;
+    let status = waitpid(child, None).at(Step::Probe)?;
+    if status == WaitStatus::Exited(child, 0) {
+        return Ok(());
     }
+    Err(Errno::ECHILD).at_object(Step::Probe, format_args!("{status:?}"))
 }
 
 fn expect(socket: &OwnedFd, wanted: fn(&Launch) -> bool) -> Result<(), SetupError> {

@@ -15,11 +15,11 @@ use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use sys::fds;
 
 use super::error::{SetupError, errno_of};
 use super::netns_check::Network;
-use super::self_check::SelfCheck;
 use crate::dns::Asked;
 
 /// Maximum size of a message on the channel and the launch socket, in bytes.
@@ -59,7 +59,7 @@ pub enum ToStage {
 
 /// Messages of init to the runner.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "init", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum FromInit {
     /// The root is built. The message carries descriptors: the writable trees, the fanotify group if `watched`, and
     /// the files of the traffic counters.
@@ -71,8 +71,8 @@ pub enum FromInit {
     Listening,
     /// The client's process has read its layers back and run the canary, before its exec.
     Probed {
-        /// Result of the self-check.
-        report: Box<SelfCheck>,
+        /// A [`SelfCheck`](super::self_check::SelfCheck), which init passes on unread.
+        report: Box<RawValue>,
     },
     /// The exec succeeded.
     Started,
@@ -98,7 +98,7 @@ pub enum FromInit {
 
 /// Messages of the runner to init.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "init", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum ToInit {
     /// Executes the client: every layer holds.
     Go,
@@ -149,7 +149,7 @@ pub enum FromResolver {
 
 /// Messages between init and the client's process before its exec.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "launch", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Launch {
     /// To the client: init is protected, so that probes of init are valid.
     Settled,
@@ -161,7 +161,7 @@ pub(crate) enum Launch {
     /// To the client: execute the program.
     Go,
     /// From the client: result of the self-check.
-    Probed { report: Box<SelfCheck> },
+    Probed { report: Box<RawValue> },
     /// From the client: the exec failed. A successful exec closes the socket instead.
     NotStarted { errno: i32 },
     /// From the client: a step failed.
@@ -195,14 +195,11 @@ pub fn send(
 pub fn receive<T: DeserializeOwned>(
     socket: impl AsFd,
 ) -> Result<Option<(T, Vec<std::os::fd::OwnedFd>)>, Errno> {
-    // vec! maps zeroed pages lazily: only the pages of the message are touched, which keeps the start fast.
-    let mut buffer = vec![0; MAX_MESSAGE];
-    let (length, descriptors) = fds::receive(socket, &mut buffer)?;
-    if length == 0 {
+    let (bytes, descriptors) = fds::receive_message(socket, MAX_MESSAGE)?;
+    if bytes.is_empty() {
         return Ok(None);
     }
-    let bytes = buffer.get(..length).unwrap_or_default();
-    let message = serde_json::from_slice(bytes).map_err(|_| Errno::EBADMSG)?;
+    let message = serde_json::from_slice(&bytes).map_err(|_| Errno::EBADMSG)?;
     Ok(Some((message, descriptors)))
 }
 

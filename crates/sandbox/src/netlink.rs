@@ -1,5 +1,6 @@
 //! Requests by netlink(7): dumps, whose answer has several messages, and questions about one object.
 
+use std::cell::RefCell;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use nix::errno::Errno;
@@ -14,7 +15,11 @@ const BUFFER_BYTES: usize = 32 * 1024;
 
 /// A netlink socket of one protocol.
 #[derive(Debug)]
-pub(super) struct Socket(OwnedFd);
+pub(super) struct Socket {
+    socket: OwnedFd,
+    /// Received bytes of a dump; empty before the first one.
+    buffer: RefCell<Vec<u8>>,
+}
 
 impl Socket {
     /// Opens a socket in the network namespace of this process.
@@ -28,7 +33,10 @@ impl Socket {
             SockFlag::SOCK_CLOEXEC,
             protocol,
         )
-        .map(Self)
+        .map(|socket| Self {
+            socket,
+            buffer: RefCell::default(),
+        })
     }
 
     /// Sends a dump request with `body` and calls `take` with the body of each message of the answer.
@@ -42,9 +50,10 @@ impl Socket {
         mut take: impl FnMut(&[u8]) -> Option<()>,
     ) -> Result<(), Errno> {
         self.send(kind, libc::NLM_F_REQUEST | libc::NLM_F_DUMP, body)?;
-        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut buffer = self.buffer.borrow_mut();
+        buffer.resize(BUFFER_BYTES, 0);
         loop {
-            let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::MSG_TRUNC)?;
+            let length = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_TRUNC)?;
             let mut rest = buffer.get(..length).ok_or(Errno::EMSGSIZE)?;
             while !rest.is_empty() {
                 let length = u32_at(rest, 0).ok_or(Errno::EBADMSG)? as usize;
@@ -73,7 +82,7 @@ impl Socket {
     pub(super) fn find(&self, kind: u16, body: &[u8]) -> Result<(), Errno> {
         self.send(kind, libc::NLM_F_REQUEST, body)?;
         let mut answer = [0; 1024];
-        let length = recv(self.0.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+        let length = recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
         let answer = answer.get(..length).unwrap_or_default();
         if i32::from(u16_at(answer, 4).ok_or(Errno::EBADMSG)?) != libc::NLMSG_ERROR {
             return Ok(());
@@ -90,7 +99,7 @@ impl Socket {
         request[4..6].copy_from_slice(&kind.to_ne_bytes());
         request[6..8].copy_from_slice(&(flags as u16).to_ne_bytes());
         request.extend_from_slice(body);
-        send(self.0.as_raw_fd(), &request, MsgFlags::empty()).map(drop)
+        send(self.socket.as_raw_fd(), &request, MsgFlags::empty()).map(drop)
     }
 }
 

@@ -35,7 +35,7 @@ use super::message::ExitStatus;
 use super::plan::{
     Bind, BindKind, ClientPaths, ClientPlan, Plan, ResourceLimits, RootPlan, ServerPlan,
 };
-use super::set_up::{HostFacts, SetUp};
+use super::set_up::SetUp;
 use super::spawn::{STAGE_ARGUMENT, spawn};
 use super::stage::{self, Inside};
 use super::supervise::ledger::Ledger;
@@ -211,14 +211,19 @@ impl Sandbox {
         let secrets = SecretScanner::new(&plan.server.credential)
             .map_err(|error| SealError::Wait(io::Error::other(error)))?;
         let stage = spawn(&plan)?;
-        let refused = Outside::start(plan.tier, &plan.probe)?.refused()?;
-        let host = HostFacts::read(refused)?;
+        let outside = Outside::start(plan.tier, &plan.probe)?;
         let cgroup = stage.cgroup.as_ref();
         let cgroup = cgroup.map(Cgroup::describe).map_err(String::clone);
         let process = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
         // The receiver is dropped: this owner does not need the lines of standard output at a connection.
         let (questions, _) = tokio::sync::mpsc::channel(1);
-        let set_up = SetUp::new((&plan, &secrets), process, (host, cgroup), clock, questions);
+        let set_up = SetUp::new(
+            (&plan, &secrets),
+            process,
+            (outside, cgroup),
+            clock,
+            questions,
+        );
         let mut run = Drive::new(stage, set_up)?;
         let ended = run.drive(self.timeout);
         drop((held, targets));

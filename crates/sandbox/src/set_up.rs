@@ -4,7 +4,6 @@
 //! Holds what the release depends on, and makes that one decision. Reading the sockets and waiting belong to the
 //! owner's loop.
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
@@ -13,6 +12,7 @@ use nix::errno::Errno;
 use nix::unistd::Pid;
 use sys::clock::Clock;
 
+use super::canary::outside::Outside;
 use super::counters::Counters;
 use super::error::{At as _, SetupError, Step};
 use super::identity;
@@ -26,39 +26,14 @@ use super::supervise::{LinesWanted, StubAddresses, Supervisor};
 use super::verify::{self, HostView, Isolation, own_filters};
 use super::weaken::Protection;
 
-/// The host as far as the judgement of a sandbox depends on it.
-#[derive(Clone, Debug)]
-pub struct HostFacts {
-    /// Namespaces of the owner, as named in /proc/self/ns.
-    namespaces: BTreeMap<String, String>,
-    /// Seccomp filters around the owner.
-    filters: u32,
-    /// Canaries that the host refuses outside of the sandbox as well.
-    refused: Vec<&'static str>,
-}
-
-impl HostFacts {
-    /// Reads the facts of the calling process. `refused` comes from
-    /// [`canary::outside`](super::canary::outside::Outside::refused).
-    ///
-    /// # Errors
-    /// The errno of readlink(2) on /proc/self/ns.
-    pub fn read(refused: Vec<&'static str>) -> Result<Self, SetupError> {
-        Ok(Self {
-            namespaces: namespaces()?,
-            filters: own_filters(),
-            refused,
-        })
-    }
-}
-
 /// Set-up in progress, and the supervisor from its start on.
 pub struct SetUp<'p> {
     plan: &'p Plan,
     clock: Clock,
     secrets: &'p SecretScanner,
     stage: Pid,
-    host: HostFacts,
+    /// Probes outside, until the judgement.
+    outside: Option<Outside>,
     /// Limits of the sandbox's cgroup, or the reason for having none.
     cgroup: Result<String, String>,
     questions: tokio::sync::mpsc::Sender<LinesWanted>,
@@ -132,7 +107,7 @@ impl<'p> SetUp<'p> {
     pub fn new(
         (plan, secrets): (&'p Plan, &'p SecretScanner),
         stage: Pid,
-        (host, cgroup): (HostFacts, Result<String, String>),
+        (outside, cgroup): (Outside, Result<String, String>),
         clock: Clock,
         questions: tokio::sync::mpsc::Sender<LinesWanted>,
     ) -> Self {
@@ -141,7 +116,7 @@ impl<'p> SetUp<'p> {
             clock,
             secrets,
             stage,
-            host,
+            outside: Some(outside),
             cgroup,
             questions,
             last_report: None,
@@ -202,7 +177,11 @@ impl<'p> SetUp<'p> {
             }
             FromInit::Probed { report } => {
                 self.last_report = Some("the canary was made");
-                InitStep::Judged(Box::new(self.judge(&report)))
+                let read = serde_json::from_str(report.get()).map_err(|_| Errno::EBADMSG);
+                match read.at(Step::Probe).and_then(|report| self.judge(&report)) {
+                    Ok(judgement) => InitStep::Judged(Box::new(judgement)),
+                    Err(error) => InitStep::Failed(error),
+                }
             }
             FromInit::Started => InitStep::Started,
             FromInit::NotStarted { errno } => InitStep::NotStarted(Errno::from_raw(errno)),
@@ -256,26 +235,28 @@ impl<'p> SetUp<'p> {
 
     /// Decides on the release: every required layer read back, every probe held. After a good judgement, calls count as
     /// the client's.
-    fn judge(&mut self, report: &SelfCheck) -> Judgement {
+    fn judge(&mut self, report: &SelfCheck) -> Result<Judgement, SetupError> {
         self.is_judged = true;
+        let refused = self.outside.take().map(Outside::refused).transpose()?;
+        let namespaces = namespaces()?;
         let (Some((addresses, network)), Some(supervisor)) = (&self.network, &self.supervisor)
         else {
             // The canaries' own calls are answered by the supervisor, so it cannot have ended before.
-            return Judgement {
+            return Ok(Judgement {
                 isolation: Isolation::default(),
                 broken: Some("the canary was not supervised".to_owned()),
                 canary_peer: report.stub_peer,
                 landlock_abi: report.landlock.abi,
-            };
+            });
         };
         let recorded = supervisor.canaries();
         let outside = HostView {
             plan: self.plan,
             network,
             stub_port: addresses.stub.port(),
-            namespaces: &self.host.namespaces,
-            filters: self.host.filters,
-            refused: &self.host.refused,
+            namespaces: &namespaces,
+            filters: own_filters(),
+            refused: &refused.unwrap_or_default(),
             cgroup: &self.cgroup,
             recorded: &recorded,
         };
@@ -287,12 +268,17 @@ impl<'p> SetUp<'p> {
         if broken.is_none() {
             supervisor.launch();
         }
-        Judgement {
+        Ok(Judgement {
             isolation,
             broken,
             canary_peer: report.stub_peer,
             landlock_abi: report.landlock.abi,
-        }
+        })
+    }
+
+    /// Ends the probes outside, which are a child of this process. Call it before the stage is dropped.
+    pub fn end_outside(&mut self) {
+        self.outside = None;
     }
 
     /// Keeps the client from starting processes: the final kill cannot race with fork(2).

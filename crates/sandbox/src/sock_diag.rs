@@ -171,7 +171,8 @@ mod tests {
     #[test]
     fn the_number_of_sockets_is_read_from_the_line_of_its_protocol() {
         let mut file = tempfile::tempfile().unwrap();
-        let text = "sockets: used 9\nTCP: inuse 12 orphan 1 tw 5 alloc 14 mem 2\nUDP: inuse 3 mem 2\n";
+        let text =
+            "sockets: used 9\nTCP: inuse 12 orphan 1 tw 5 alloc 14 mem 2\nUDP: inuse 3 mem 2\n";
         file.write_all(text.as_bytes()).unwrap();
         assert_eq!(count(&file, "TCP:"), Some(12));
         assert_eq!(count(&file, "TCP6:"), None);

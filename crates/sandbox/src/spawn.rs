@@ -20,7 +20,7 @@ use nix::sys::socket::{
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
 use sys::fds::close_on_exec_from;
-use sys::process::{OWN_FILE, reset_child_signal, wait_within};
+use sys::process::{OWN_FILE, Pauses, reset_child_signal, wait_within};
 
 use super::cgroup::{self, Cgroup};
 use super::error::{At as _, SetupError, Step};
@@ -150,22 +150,25 @@ impl Stage {
     /// Reaps until no process of the sandbox is left, or until `time` is over.
     fn is_alone_within(&self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
-        while !self.is_alone() {
-            if Instant::now() >= deadline {
-                return false;
+        let mut pauses = Pauses::default();
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Err(Errno::ECHILD) => return true,
+                Ok(WaitStatus::StillAlive) => {
+                    // Reading /proc is slower than waiting, so skip it in the usual case without other children.
+                    let is_one_left = self.ends_by_itself && self.others.is_empty();
+                    if !is_one_left && self.remaining().is_empty() {
+                        return true;
+                    }
+                    if Instant::now() >= deadline {
+                        return false;
+                    }
+                    pauses.pause();
+                }
+                // Reaped one. A signal without a name in nix is an error here, and the process is reaped as well.
+                _ if Instant::now() >= deadline => return false,
+                _ => {}
             }
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        true
-    }
-
-    fn is_alone(&self) -> bool {
-        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Err(Errno::ECHILD) => true,
-            // Reading /proc is slower than waiting, so skip it in the usual case without other children.
-            Ok(WaitStatus::StillAlive) if self.ends_by_itself && self.others.is_empty() => false,
-            Ok(WaitStatus::StillAlive) => self.remaining().is_empty(),
-            _ => false,
         }
     }
 

@@ -118,7 +118,7 @@ pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode 
             // A copy in init would keep the control socket open after the stage's end. Init replaces descriptor 0
             // later.
             drop(control);
-            std::process::exit(init::main(&plan, &inheritance))
+            sys::process::exit_now(init::main(&plan, &inheritance))
         }
         Err(error) => {
             // Writing fails only if the runner has ended.

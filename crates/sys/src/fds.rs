@@ -46,6 +46,26 @@ pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<Owned
     Ok((message.bytes, received))
 }
 
+/// Receives one message of at most `limit` bytes from a seqpacket socket, with its descriptors. An empty message means
+/// that the peer has closed the socket.
+///
+/// The size is asked first, since pages of a large buffer cost more than the call.
+///
+/// # Errors
+/// Those of [`receive`]; `EMSGSIZE` also for a longer message.
+pub fn receive_message(socket: impl AsFd, limit: usize) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
+    let number = socket.as_fd().as_raw_fd();
+    let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_TRUNC;
+    let length = nix::sys::socket::recv(number, &mut [], flags)?;
+    if length > limit {
+        return Err(Errno::EMSGSIZE);
+    }
+    let mut bytes = vec![0; length];
+    let (length, descriptors) = receive(socket, &mut bytes)?;
+    bytes.truncate(length);
+    Ok((bytes, descriptors))
+}
+
 /// Leaves the last close of a file to the kernel, because closing inotify(7) and fanotify(7) descriptors takes
 /// milliseconds.
 ///

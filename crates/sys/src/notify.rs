@@ -1,5 +1,6 @@
 //! seccomp_unotify(2): the supervisor's side of filter notifications, and access to the memory of a target.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -126,27 +127,45 @@ pub fn answer(listener: impl AsFd, id: u64, answer: Answer) -> Result<(), Errno>
     Errno::result(result).map(drop)
 }
 
-/// Opens /proc/TID/mem. Open it again after an exec: an older descriptor then reads no bytes.
+/// Memory of a thread that waits for the answer to its notification.
 ///
-/// # Errors
-/// `EACCES` if the target may not be read.
-pub fn open_memory(thread: i32) -> Result<File, Errno> {
-    File::open(format!("/proc/{thread}/mem"))
-        .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))
+/// Do not keep it for the next notification: a file /proc/TID/mem from before an exec reads no bytes.
+#[derive(Debug)]
+pub struct Memory {
+    thread: i32,
+    /// /proc/TID/mem, once process_vm_readv(2) was refused.
+    file: OnceCell<File>,
 }
 
-/// Reads exactly `buffer.len()` bytes at `address`.
-///
-/// # Errors
-/// `EFAULT` if fewer bytes are readable.
-pub fn read_memory(memory: &File, address: u64, buffer: &mut [u8]) -> Result<(), Errno> {
-    memory
-        .read_exact_at(buffer, address)
-        .map_err(|_| Errno::EFAULT)
+impl Memory {
+    /// Memory of the thread with this id.
+    pub fn of(thread: i32) -> Self {
+        let file = OnceCell::new();
+        Self { thread, file }
+    }
+
+    /// Reads exactly `buffer.len()` bytes at `address`: by process_vm_readv(2), or by /proc/TID/mem if the filter of a
+    /// container refuses that call. Both check the same permission; the call needs no file.
+    ///
+    /// # Errors
+    /// `EFAULT` if fewer bytes are readable; `EACCES` or `EPERM` if the process may not be traced.
+    pub fn read(&self, address: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        if self.file.get().is_none() {
+            match read_directly(self.thread, address, buffer) {
+                Err(Errno::EPERM | Errno::ENOSYS) => {}
+                read => return read,
+            }
+            let file = File::open(format!("/proc/{}/mem", self.thread))
+                .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))?;
+            let _ = self.file.set(file);
+        }
+        let file = self.file.get().ok_or(Errno::EBADF)?;
+        file.read_exact_at(buffer, address)
+            .map_err(|_| Errno::EFAULT)
+    }
 }
 
-/// Reads exactly `buffer.len()` bytes at `address` by process_vm_readv(2): one call with the same permission check, and
-/// no file to open.
+/// Reads exactly `buffer.len()` bytes at `address` by process_vm_readv(2).
 ///
 /// # Errors
 /// `EFAULT` if fewer bytes are readable; `EPERM` or `ENOSYS` also if the filter of a container refuses the call.

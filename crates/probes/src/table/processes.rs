@@ -243,7 +243,7 @@ fn hide(_: &[OsString]) -> Result<String, Errno> {
 
 fn clone(flags: libc::c_int) -> Result<String, Errno> {
     match clone_process(flags)? {
-        Side::Child => std::process::exit(0),
+        Side::Child => sys::process::exit_now(0),
         Side::Parent(child) => waitpid(child, None).map(|_| String::new()),
     }
 }

@@ -187,7 +187,7 @@ mod foreign {
     /// interfaces, and kernels without these interfaces send SIGSEGV.
     fn in_child(call: fn() -> Result<(), Errno>) -> Result<String, Errno> {
         match clone_process(0)? {
-            Side::Child => std::process::exit(call().map_or_else(|errno| errno as i32, |()| 0)),
+            Side::Child => sys::process::exit_now(call().map_or_else(|errno| errno as i32, |()| 0)),
             Side::Parent(child) => {
                 let WaitStatus::Exited(_, errno) = waitpid(child, None)? else {
                     return Err(Errno::EPERM);

@@ -32,8 +32,8 @@ const MADE: &str = "made";
 /// Second word of a line after a probe that failed.
 const REFUSED: &str = "refused";
 
-/// The process that runs the probes outside.
-#[must_use = "`refused` reaps the process"]
+/// The process that runs the probes outside. Dropping this value ends the process.
+#[derive(Debug)]
 pub struct Outside {
     process: Child,
     tier: Tier,
@@ -94,6 +94,14 @@ impl Outside {
             return Err(Errno::EPERM).at_object(Step::TryOutside, how);
         }
         Ok(names.into_iter().filter(|name| is_refused(name)).collect())
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        // Nothing happens to a process that `refused` has reaped.
+        let _ = self.process.kill();
+        let _ = wait_within(&mut self.process, LIMIT);
     }
 }
 

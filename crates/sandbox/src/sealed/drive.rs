@@ -27,8 +27,9 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A run in progress.
 pub(super) struct Drive<'p> {
-    stage: Stage,
+    // Dropped in this order: first the probes outside, then all other children.
     set_up: SetUp<'p>,
+    stage: Stage,
     stdout: Output,
     stderr: Output,
     /// Begun line of the stage.
@@ -82,8 +83,8 @@ impl<'p> Drive<'p> {
         };
         let (stdout, stderr) = (output(stage.stdout.take()), output(stage.stderr.take()));
         Ok(Self {
-            stage,
             set_up,
+            stage,
             stdout,
             stderr,
             line: Vec::new(),
@@ -268,8 +269,9 @@ impl<'p> Drive<'p> {
     }
 
     /// Ends every process of the sandbox, then takes the ledger.
-    pub(super) fn finish(self, in_time: bool) -> Result<Ran, SealError> {
+    pub(super) fn finish(mut self, in_time: bool) -> Result<Ran, SealError> {
         self.set_up.refuse_new_processes();
+        self.set_up.end_outside();
         drop(self.stage);
         let supervisor = self.set_up.into_supervisor();
         let ledger = supervisor.and_then(Supervisor::finish);

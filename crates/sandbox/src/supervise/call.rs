@@ -3,11 +3,10 @@
 //! Another thread may change that memory before the kernel reads it again (seccomp_unotify(2)). So memory is evidence
 //! only: no call is permitted because of memory unless the namespace makes the call safe.
 
-use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use nix::errno::Errno;
-use sys::notify::{Notification, open_memory, read_memory};
+use sys::notify::{Memory, Notification};
 
 use super::sockets::Socket;
 use super::system_v::SystemV;
@@ -146,7 +145,7 @@ pub(super) fn read(notification: &Notification) -> Call {
 #[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
 fn read_all(notification: &Notification) -> Result<Call, Errno> {
     let [first, second, third, fourth, fifth, sixth] = notification.arguments;
-    let memory = || open_memory(notification.thread);
+    let memory = &Memory::of(notification.thread);
     let descriptor = first as i32;
     if let Some(call) = foreign(notification) {
         return Ok(Call::Foreign(call));
@@ -158,7 +157,7 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
         SYS_socket => Call::Socket(Socket::from_registers(&notification.arguments)),
         SYS_socketpair => Call::Pair(Socket::from_registers(&notification.arguments)),
         SYS_connect => Call::To(vec![Destination {
-            address: read_address(&memory()?, second, third as i32)?,
+            address: read_address(memory, second, third as i32)?,
             descriptor,
             connects: true,
             payload: Vec::new(),
@@ -166,24 +165,17 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
         // The kernel ignores an address without a length.
         SYS_sendto if fifth == 0 || sixth as i32 == 0 => with_flags(Call::Connected, fourth),
         SYS_sendto => {
-            let memory = memory()?;
             let destination = Destination {
-                address: read_own_address(&memory, fifth, sixth as i32)?,
+                address: read_own_address(memory, fifth, sixth as i32)?,
                 descriptor,
                 connects: opens_fast(fourth),
-                payload: read_prefix(&memory, second, third),
+                payload: read_prefix(memory, second, third),
             };
             with_flags(Call::To(vec![destination]), fourth)
         }
-        SYS_sendmsg => messages(&memory()?, descriptor, second, 1, third)?,
-        SYS_sendmmsg => messages(
-            &memory()?,
-            descriptor,
-            second,
-            u64::from(third as u32),
-            fourth,
-        )?,
-        SYS_bind => Call::Bind(read_own_address(&memory()?, second, third as i32)?),
+        SYS_sendmsg => messages(memory, descriptor, second, 1, third)?,
+        SYS_sendmmsg => messages(memory, descriptor, second, u64::from(third as u32), fourth)?,
+        SYS_bind => Call::Bind(read_own_address(memory, second, third as i32)?),
         SYS_listen => Call::Listen { descriptor },
         SYS_setsockopt => Call::SetOption(SocketOption {
             level: second as i32,
@@ -198,8 +190,8 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
         SYS_mmap => Call::SharedMapping { bytes: second },
         SYS_landlock_add_rule => Call::LandlockRule,
         SYS_landlock_restrict_self => Call::LandlockDomain,
-        SYS_execve => execute(&memory()?, libc::AT_FDCWD, first, second)?,
-        SYS_execveat => execute(&memory()?, descriptor, second, third)?,
+        SYS_execve => execute(memory, libc::AT_FDCWD, first, second)?,
+        SYS_execveat => execute(memory, descriptor, second, third)?,
         SYS_prctl => Call::Dumpable { on: second != 0 },
         // The filter's table notifies no other call. An unknown one is refused as unreadable.
         _ => Call::Unreadable,
@@ -228,7 +220,7 @@ fn with_flags(call: Call, flags: u64) -> Call {
 
 /// Reads one struct msghdr, or `count` structs mmsghdr, at address `at`.
 fn messages(
-    memory: &File,
+    memory: &Memory,
     descriptor: i32,
     at: u64,
     count: u64,
@@ -239,7 +231,7 @@ fn messages(
     for index in 0..count.min(MAX_MESSAGES) {
         // struct msghdr: name, name length (u32), padding, iov, iov length, …; struct mmsghdr begins with it.
         let mut header = [0; 32];
-        read_memory(memory, at.wrapping_add(index * MESSAGE), &mut header)?;
+        memory.read(at.wrapping_add(index * MESSAGE), &mut header)?;
         let [name, length, parts, part_count] = words(&header);
         let length = length as u32 as i32;
         if name == 0 || length == 0 {
@@ -272,12 +264,12 @@ fn words(bytes: &[u8; 32]) -> [u64; 4] {
     words
 }
 
-fn first_part(memory: &File, at: u64) -> Vec<u8> {
+fn first_part(memory: &Memory, at: u64) -> Vec<u8> {
     let mut part = [0; 32];
     let Some(vector) = part.get_mut(..16) else {
         return Vec::new();
     };
-    if read_memory(memory, at, vector).is_err() {
+    if memory.read(at, vector).is_err() {
         return Vec::new();
     }
     let [base, length, ..] = words(&part);
@@ -285,14 +277,14 @@ fn first_part(memory: &File, at: u64) -> Vec<u8> {
 }
 
 /// Reads at most [`MAX_QUERY_BYTES`] bytes. Unreadable memory gives an empty payload, since no decision depends on it.
-fn read_prefix(memory: &File, at: u64, length: u64) -> Vec<u8> {
+fn read_prefix(memory: &Memory, at: u64, length: u64) -> Vec<u8> {
     let mut payload = vec![
         0;
         usize::try_from(length)
             .unwrap_or(usize::MAX)
             .min(MAX_QUERY_BYTES)
     ];
-    if read_memory(memory, at, &mut payload).is_err() {
+    if memory.read(at, &mut payload).is_err() {
         payload.clear();
     }
     payload
@@ -300,7 +292,7 @@ fn read_prefix(memory: &File, at: u64, length: u64) -> Vec<u8> {
 
 /// Reads an address of bind(2) or of a message. There AF_UNSPEC stands for AF_INET (inet_bind_sk in
 /// net/ipv4/af_inet.c, udp_sendmsg in net/ipv4/udp.c); in connect(2) it dissolves an association.
-fn read_own_address(memory: &File, at: u64, length: i32) -> Result<Address, Errno> {
+fn read_own_address(memory: &Memory, at: u64, length: i32) -> Result<Address, Errno> {
     let bytes = read_bytes(memory, at, length)?;
     parse_own_address(&bytes).ok_or(Errno::EINVAL)
 }
@@ -312,18 +304,18 @@ fn parse_own_address(bytes: &[u8]) -> Option<Address> {
     Some(inet.unwrap_or(address))
 }
 
-fn read_address(memory: &File, at: u64, length: i32) -> Result<Address, Errno> {
+fn read_address(memory: &Memory, at: u64, length: i32) -> Result<Address, Errno> {
     parse_address(&read_bytes(memory, at, length)?).ok_or(Errno::EINVAL)
 }
 
 /// Reads the bytes of an address. The kernel refuses lengths below 0 and above sockaddr_storage before it reads.
-fn read_bytes(memory: &File, at: u64, length: i32) -> Result<Vec<u8>, Errno> {
+fn read_bytes(memory: &Memory, at: u64, length: i32) -> Result<Vec<u8>, Errno> {
     let length = usize::try_from(length)
         .ok()
         .filter(|length| *length <= MAX_ADDRESS_BYTES)
         .ok_or(Errno::EINVAL)?;
     let mut bytes = vec![0; length];
-    read_memory(memory, at, &mut bytes)?;
+    memory.read(at, &mut bytes)?;
     Ok(bytes)
 }
 
@@ -365,20 +357,15 @@ fn port(bytes: &[u8]) -> Option<u16> {
 }
 
 /// Reads all arguments of execve(2), for the search for the credential. The kernel's limits bound them.
-fn execute(memory: &File, at: i32, path: u64, arguments: u64) -> Result<Call, Errno> {
-    let string =
-        |at, max_bytes| read_string(|at, piece| read_memory(memory, at, piece), at, max_bytes);
+fn execute(memory: &Memory, at: i32, path: u64, arguments: u64) -> Result<Call, Errno> {
+    let string = |at, max_bytes| read_string(|at, piece| memory.read(at, piece), at, max_bytes);
     let program = string(path, MAX_PATH_BYTES)?;
     let mut words = Vec::new();
     let mut bytes = 0;
     // A null vector is an empty one (execve(2), on Linux).
     while arguments != 0 && bytes < MAX_EXECVE_BYTES {
         let mut pointer = [0; 8];
-        read_memory(
-            memory,
-            arguments.wrapping_add(8 * words.len() as u64),
-            &mut pointer,
-        )?;
+        memory.read(arguments.wrapping_add(8 * words.len() as u64), &mut pointer)?;
         match u64::from_ne_bytes(pointer) {
             0 => break,
             word => words.push(string(word, MAX_EXECVE_STRING_BYTES)?),
@@ -484,9 +471,9 @@ mod tests {
 
     #[test]
     fn a_string_is_read_to_its_nul_and_no_further_than_the_limit() {
-        let memory = open_memory(std::process::id() as i32).unwrap();
+        let memory = Memory::of(std::process::id() as i32);
         let read_string =
-            |at, longest| read_string(|at, piece| read_memory(&memory, at, piece), at, longest);
+            |at, longest| read_string(|at, piece| memory.read(at, piece), at, longest);
         let text =
             b"a string of more than sixty-four bytes, so that it is read in several pieces\0tail";
         let at = text.as_ptr() as u64;

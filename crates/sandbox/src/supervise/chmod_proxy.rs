@@ -14,7 +14,7 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, open, openat2};
 use nix::sys::stat::{FchmodatFlags, Mode, UtimensatFlags, fchmodat, fstat, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::{Gid, Uid};
-use sys::notify::{self, Answer, Notification, open_memory, read_memory};
+use sys::notify::{self, Answer, Memory, Notification};
 
 use super::Supervision;
 use super::call::{MAX_PATH_BYTES, read_string};
@@ -171,12 +171,8 @@ fn open_object(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
             follow,
             may_be_empty,
         } => {
-            let memory = open_memory(thread)?;
-            let path = read_string(
-                |at, piece| read_memory(&memory, at, piece),
-                at,
-                MAX_PATH_BYTES,
-            )?;
+            let memory = Memory::of(thread);
+            let path = read_string(|at, piece| memory.read(at, piece), at, MAX_PATH_BYTES)?;
             let path = Path::new(OsStr::from_bytes(&path));
             let nofollow = if follow {
                 OFlag::empty()
@@ -220,7 +216,7 @@ fn read_times(thread: i32, to: Attribute) -> Result<[TimeSpec; 2], Errno> {
     let mut bytes = [0; 32];
     let length = if how == TimeLayout::Seconds { 16 } else { 32 };
     let wanted = bytes.get_mut(..length).unwrap_or_default();
-    read_memory(&open_memory(thread)?, at, wanted)?;
+    Memory::of(thread).read(at, wanted)?;
     let word = |index: usize| {
         let bytes = bytes.as_chunks::<8>().0.get(index).copied();
         i64::from_ne_bytes(bytes.unwrap_or_default())

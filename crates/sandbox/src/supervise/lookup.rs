@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use model::evidence::LookupKind;
 use nix::errno::Errno;
-use sys::notify::{self, Answer, Notification, open_memory, read_directly, read_memory};
+use sys::notify::{self, Answer, Memory, Notification};
 
 use super::call::{MAX_PATH_BYTES, read_string};
 use super::ledger::lookups::Wanted;
@@ -178,16 +178,13 @@ fn opened(flags: u64) -> LookupKind {
 }
 
 fn read(thread: i32, named: PathArgument) -> Result<Wanted, Errno> {
-    let path = read_string(
-        |at, piece| read_piece(thread, at, piece),
-        named.at,
-        MAX_PATH_BYTES,
-    )?;
+    let memory = Memory::of(thread);
+    let path = read_string(|at, piece| memory.read(at, piece), named.at, MAX_PATH_BYTES)?;
     let kind = match named.intent {
         Intent::Known(kind) => kind,
         Intent::FlagsAt(at) => {
             let mut flags = [0; 8];
-            read_piece(thread, at, &mut flags)?;
+            memory.read(at, &mut flags)?;
             opened(u64::from_ne_bytes(flags))
         }
     };
@@ -195,14 +192,6 @@ fn read(thread: i32, named: PathArgument) -> Result<Wanted, Errno> {
         path: resolve(thread, named.directory, &path),
         kind,
     })
-}
-
-/// Reads memory by process_vm_readv(2), or by /proc if a container's filter refuses that call.
-fn read_piece(thread: i32, at: u64, piece: &mut [u8]) -> Result<(), Errno> {
-    match read_directly(thread, at, piece) {
-        Err(Errno::EPERM | Errno::ENOSYS) => read_memory(&open_memory(thread)?, at, piece),
-        read => read,
-    }
 }
 
 /// Resolves a path: without `.` and `..`, absolute if its base directory is known, and cut at PATH_MAX. An empty path

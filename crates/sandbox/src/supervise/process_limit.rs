@@ -86,7 +86,9 @@ mod tests {
     #[test]
     fn where_nobody_can_be_counted_nothing_more_is_made() {
         let mut offspring = of_four();
-        let made = (0..5).filter(|_| offspring.admits_counting(|| None)).count();
+        let made = (0..5)
+            .filter(|_| offspring.admits_counting(|| None))
+            .count();
         assert_eq!(made, 3);
     }
 }
