@@ -101,7 +101,7 @@ fn attempts(report: &Report) -> String {
     let unlisted = &evidence.unlisted;
     let all = sum(false).saturating_add(unlisted.attempts());
     let denied = sum(true).saturating_add(unlisted.denied);
-    let number = count(usize::try_from(all).unwrap_or(usize::MAX), "attempt");
+    let number = count(all, "attempt");
     match (all, denied) {
         (0, _) if !by_name.is_empty() => "no attempt at an address but the resolver's".to_owned(),
         (0, _) => "no attempt at an address".to_owned(),
@@ -126,4 +126,37 @@ fn names(evidence: &Evidence) -> Option<String> {
 /// Returns `None` for zero.
 fn counted(number: usize, noun: &str) -> Option<String> {
     (number > 0).then(|| count(number, noun))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::evidence::fixture::{connect, question};
+
+    use super::*;
+    use crate::tests::ci::audit;
+
+    #[test]
+    fn audit_counts_attempts_beside_the_resolvers() {
+        let (resolver, port) = model::evidence::RESOLVER;
+        let mut report = audit();
+
+        report.evidence.attempts = vec![connect("inet", &resolver.to_string(), Some(port))];
+        report.evidence.names.clear();
+        assert_eq!(attempts(&report), "1 attempt, denied");
+        report.evidence.names = vec![question("api.example.com")];
+        assert_eq!(
+            attempts(&report),
+            "no attempt at an address but the resolver's"
+        );
+        let mut repeated = connect("inet", "192.0.2.1", Some(443));
+        repeated.count = 1_234;
+        report.evidence.attempts.push(repeated);
+        assert_eq!(attempts(&report), "1,234 attempts, denied");
+        report.evidence.attempts[1].outcome = Outcome::Allowed;
+        assert_eq!(attempts(&report), "1,234 attempts inside the sandbox");
+        report.evidence.attempts[1].expected = Some("known".to_owned());
+        report.evidence.names.clear();
+        report.evidence.attempts.remove(0);
+        assert_eq!(attempts(&report), "no attempt at an address");
+    }
 }
