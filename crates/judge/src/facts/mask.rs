@@ -5,9 +5,10 @@
 //! looks like a placeholder, or like the value `*` of a lock file, gets a further brace.
 //!
 //! A mask looks at one run, because a lock file has masked texts only. So some names look random, and some random
-//! texts look like names. Where both occur, a mask rather keeps a random text than replaces a name: the random text is
-//! a difference that a reader sees and can judge, but a replaced name hides a real difference from every reader. The
-//! constants give the share of both errors.
+//! texts look like names. A random text that stays is noise, which a reader sees and can judge. A name that is replaced
+//! can hide a real difference from every reader. In doubt, the end of a name in the temporary directory stays, because
+//! its placeholder shows nothing of it. In doubt, a token is replaced: a run has many of them, and the placeholder has
+//! the length. A name that is the same in both runs needs no evidence: masked or not, it is no difference.
 
 use std::collections::BTreeSet;
 use std::iter;
