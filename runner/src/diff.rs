@@ -53,6 +53,8 @@ closed_set! {
 pub(crate) enum DiffError {
     #[error(transparent)]
     Read(#[from] ReadError),
+    #[error(transparent)]
+    InBundle(ReadError),
     #[error("{directory} is not a directory of `--out`: it has no {}", sums::NAME)]
     NoBundle { directory: String },
     #[error("cannot parse {} of {directory}", sums::NAME)]
@@ -83,7 +85,7 @@ impl DiffError {
             Self::NoBundle { .. } => {
                 Some("name a directory of `--out DIR`, or the report itself to compare it anyway")
             }
-            Self::Sums { .. } | Self::Report { .. } => Some(
+            Self::InBundle(_) | Self::Sums { .. } | Self::Report { .. } => Some(
                 "`runner verify DIR` lists each difference; name the report itself to compare it anyway",
             ),
             Self::Form { .. } => Some("`--report json=FILE` writes one"),
@@ -163,21 +165,22 @@ fn load(path: &Path) -> Result<Report, DiffError> {
     })
 }
 
-/// Reads the report of a directory of `--out`. Fails if its digest is not the one in `SHA256SUMS`.
+/// Reads the report of a directory of `--out`. Fails if its digest is not the one in `SHA256SUMS`, and for a symbolic
+/// link, because a bundle has none.
 fn of_bundle(directory: &Path, report: &Path) -> Result<Vec<u8>, DiffError> {
     let shown = || shown_path(directory);
-    let document = match read::regular(&directory.join(sums::NAME), sums::MAX_BYTES) {
+    let document = match read::regular_not_link(&directory.join(sums::NAME), sums::MAX_BYTES) {
         Err(error) if error.is_absence() => {
             let directory = shown();
             return Err(DiffError::NoBundle { directory });
         }
-        read => read?,
+        read => read.map_err(DiffError::InBundle)?,
     };
     let listed = sums::parse(&document).map_err(|source| DiffError::Sums {
         directory: shown(),
         source,
     })?;
-    let bytes = read::regular(report, MAX_REPORT_BYTES)?;
+    let bytes = read::regular_not_link(report, MAX_REPORT_BYTES).map_err(DiffError::InBundle)?;
     let sha256 = digest::of_bytes(&bytes);
     if listed.get(bundle::REPORT) == Some(&sha256) {
         Ok(bytes)

@@ -7,6 +7,7 @@ use std::io::{self, StdoutLock, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use model::closed_set;
 use model::quote::shown_path;
 use report::{Format, RenderError};
 use sys::read::name_of;
@@ -54,7 +55,7 @@ pub(crate) struct Input<'p> {
 /// Errors of opening an output. Nothing was run.
 #[derive(Debug, Error)]
 pub(crate) enum OutputError {
-    #[error("cannot open the {} {path}", what.file())]
+    #[error("cannot open the {} {path}", what.word())]
     Open {
         path: String,
         what: FileKind,
@@ -68,7 +69,7 @@ pub(crate) enum OutputError {
         source: io::Error,
     },
     /// Standard output or standard error goes to the same file.
-    #[error("cannot write the {} {path}: {stream} goes to the same file", by.file())]
+    #[error("cannot write the {} {path}: {stream} goes to the same file", by.word())]
     IsStream {
         path: String,
         by: FileKind,
@@ -86,26 +87,11 @@ pub(crate) enum OutputError {
     Shared { path: String },
 }
 
-/// Kinds of file that a run writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileKind {
-    Report,
-    Lock,
-}
-
-impl FileKind {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Report => "report",
-            Self::Lock => "lock file",
-        }
-    }
-
-    fn file(self) -> &'static str {
-        match self {
-            Self::Report => "report file",
-            Self::Lock => "lock file",
-        }
+closed_set! {
+    /// Kinds of file that a run writes.
+    pub(crate) enum FileKind {
+        Report = "report file",
+        Lock = "lock file",
     }
 }
 

@@ -12,7 +12,8 @@ use model::report::Purpose;
 use model::text::count;
 use nix::errno::Errno;
 use sandbox::canary::targets::TargetsError;
-use sandbox::error::{SetupError, Step, errno_of};
+use sandbox::error::{SetupError, Step};
+use sys::errno_of;
 use sys::process::ignore_file_size_signal;
 
 use crate::advice::Advice;

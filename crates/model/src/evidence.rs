@@ -350,7 +350,7 @@ impl FileKind {
         match self {
             Self::File => "a file",
             Self::Directory => "a directory",
-            Self::Symlink => "a link",
+            Self::Symlink => "a symbolic link",
             Self::Fifo => "a FIFO",
             Self::Socket => "a socket",
             Self::Device => "a device",

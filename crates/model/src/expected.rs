@@ -176,7 +176,8 @@ fn reason_for_name<'a>(expected: &'a [ExpectedAttempt], name: &str) -> Option<&'
     Some(&rule.reason)
 }
 
-fn judged(evidence: &Evidence) -> impl Iterator<Item = &Attempt> {
+/// Returns the attempts that are judged: calls on the way to the stub are not.
+pub fn judged(evidence: &Evidence) -> impl Iterator<Item = &Attempt> {
     evidence
         .attempts
         .iter()

@@ -42,12 +42,24 @@ pub fn truncated(text: &str, max: usize) -> String {
     }
 }
 
-/// Formats a count: `1 request`, `2 requests`.
-pub fn count(number: usize, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
+/// Groups the digits by thousands: `1,204`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Formats a count: `1 request`, `12,345 requests`.
+pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    match number.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {noun}"),
+        more => format!("{} {noun}s", grouped(more)),
     }
 }
 
@@ -74,5 +86,14 @@ mod tests {
         }
         let seen = "a Zé日本語 grün \u{e1}\u{2801}\u{1f600}-_.~";
         assert!(!seen.contains(is_invisible));
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        let shown = [0, 999, 1_204, 1_000_000].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,204", "1,000,000"]);
+        let counts = [0_usize, 1, 12_345].map(|number| count(number, "byte"));
+        assert_eq!(counts, ["0 bytes", "1 byte", "12,345 bytes"]);
+        assert_eq!(count(u64::MAX, "byte"), "18,446,744,073,709,551,615 bytes");
     }
 }

@@ -18,9 +18,9 @@ use model::evidence::{Attempt, CanaryMode as Mode};
 use nix::errno::Errno;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
+use sys::errno_of;
 
 use crate::probe::{Aim, Canary, Expected, Kind, Layer, LedgerEntry, Probe, by};
-use crate::reply::errno;
 use crate::table;
 use crate::table::network::MARK;
 
@@ -162,7 +162,7 @@ pub fn observe(kind: Kind, env: &ProbeEnv<'_>) -> Vec<Observation> {
 fn write_home(home: &OsStr) -> Result<(), Errno> {
     let path = Path::new(home).join(".canary");
     let written = File::create_new(&path).and_then(|mut file| file.write_all(b"canary"));
-    fs::remove_file(&path).and(written).map_err(errno)
+    fs::remove_file(&path).and(written).map_err(errno_of)
 }
 
 /// Observation of a probe with this result.

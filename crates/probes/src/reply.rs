@@ -42,11 +42,6 @@ pub(super) fn error_words(error: &io::Error) -> String {
     }
 }
 
-/// Errno of an I/O error.
-pub(crate) fn errno(error: io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
-}
-
 impl Reply {
     /// Errno of a refusal.
     pub fn errno(self) -> Option<Errno> {

@@ -153,10 +153,6 @@ fn seen(report: &Report) -> Claim {
         .checks
         .iter()
         .find(|finding| finding.id == "outbound/no-attempts");
-    let allowed = expected::explained_groups(&report.evidence)
-        .iter()
-        .filter(|group| group.reason.is_some())
-        .count();
     let limits = report.evidence.limits_of_ledger().join(" ");
     let (strength, reason) = match finding.map(|finding| finding.status) {
         Some(Status::Failed) => {
@@ -167,9 +163,11 @@ fn seen(report: &Report) -> Claim {
             (Strength::Refuted, pointer.to_owned())
         }
         Some(Status::Passed) => {
-            let exception = match allowed {
+            let groups = expected::explained_groups(&report.evidence);
+            let allowed = groups.iter().filter(|group| group.reason.is_some());
+            let exception = match allowed.count() {
                 0 => String::new(),
-                _ => format!(" but {} that the profile names", count(allowed, "kind")),
+                kinds => format!(" but {} that the profile names", count(kinds, "kind")),
             };
             let text = if limits.is_empty() {
                 format!("the ledger is complete and has none{exception}.")

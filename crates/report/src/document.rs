@@ -5,10 +5,10 @@
 
 use model::difference::{Accept, Difference};
 use model::report::{Purpose, Report};
+use model::text::grouped;
 
 use super::claims::Claim;
 use super::headline::{Headline, headline};
-use super::phrases::grouped;
 use super::tone::Tone;
 
 mod checks;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::evidence::{Evidence, Outcome};
-use model::expected::{self, AttemptGroup};
+use model::expected;
 use model::finding::{Finding, Status, Verdict};
 use model::report::{Purpose, Report};
 use model::text::count;
@@ -85,41 +85,30 @@ fn audited(report: &Report) -> String {
 ///
 /// If queried names are listed, attempts at the resolver are left out.
 fn attempts(report: &Report) -> String {
-    let groups = expected::explained_groups(&report.evidence);
-    let is_counted = |group: &&AttemptGroup| {
-        let by_name =
-            group.target == expected::resolver_target() && !report.evidence.names.is_empty();
-        group.reason.is_none() && !by_name
-    };
-    let found: Vec<_> = groups.iter().filter(is_counted).collect();
+    let evidence = &report.evidence;
+    let resolver = expected::resolver_target();
+    let unexpected = expected::judged(evidence).filter(|attempt| attempt.expected.is_none());
+    let (by_name, found): (Vec<_>, Vec<_>) =
+        unexpected.partition(|attempt| !evidence.names.is_empty() && attempt.target() == resolver);
     let sum = |denied_only: bool| {
         let counted = found
             .iter()
-            .filter(|group| !denied_only || matches!(group.outcome, Outcome::Denied(_)));
+            .filter(|attempt| !denied_only || matches!(attempt.outcome, Outcome::Denied(_)));
         counted
-            .map(|group| group.count)
+            .map(|attempt| attempt.count)
             .fold(0, u64::saturating_add)
     };
-    let unlisted = &report.evidence.unlisted;
+    let unlisted = &evidence.unlisted;
     let all = sum(false).saturating_add(unlisted.attempts());
     let denied = sum(true).saturating_add(unlisted.denied);
-    let number = count(usize::try_from(all).unwrap_or(usize::MAX), "attempt");
+    let number = count(all, "attempt");
     match (all, denied) {
-        (0, _) if groups.len() > found.len() && asks_resolver(&groups) => {
-            "no attempt at an address but the resolver's".to_owned()
-        }
+        (0, _) if !by_name.is_empty() => "no attempt at an address but the resolver's".to_owned(),
         (0, _) => "no attempt at an address".to_owned(),
         (all, denied) if all == denied => format!("{number}, denied"),
         (_, 0) => format!("{number} inside the sandbox"),
         (_, denied) => format!("{number}, {denied} of them denied"),
     }
-}
-
-fn asks_resolver(groups: &[AttemptGroup]) -> bool {
-    let resolver = expected::resolver_target();
-    groups
-        .iter()
-        .any(|group| group.reason.is_none() && group.target == resolver)
 }
 
 /// Counts the queried names. Queries of several types for one name count once.
@@ -137,4 +126,37 @@ fn names(evidence: &Evidence) -> Option<String> {
 /// Returns `None` for zero.
 fn counted(number: usize, noun: &str) -> Option<String> {
     (number > 0).then(|| count(number, noun))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::evidence::fixture::{connect, question};
+
+    use super::*;
+    use crate::tests::ci::audit;
+
+    #[test]
+    fn audit_counts_attempts_beside_the_resolvers() {
+        let (resolver, port) = model::evidence::RESOLVER;
+        let mut report = audit();
+
+        report.evidence.attempts = vec![connect("inet", &resolver.to_string(), Some(port))];
+        report.evidence.names.clear();
+        assert_eq!(attempts(&report), "1 attempt, denied");
+        report.evidence.names = vec![question("api.example.com")];
+        assert_eq!(
+            attempts(&report),
+            "no attempt at an address but the resolver's"
+        );
+        let mut repeated = connect("inet", "192.0.2.1", Some(443));
+        repeated.count = 1_234;
+        report.evidence.attempts.push(repeated);
+        assert_eq!(attempts(&report), "1,234 attempts, denied");
+        report.evidence.attempts[1].outcome = Outcome::Allowed;
+        assert_eq!(attempts(&report), "1,234 attempts inside the sandbox");
+        report.evidence.attempts[1].expected = Some("known".to_owned());
+        report.evidence.names.clear();
+        report.evidence.attempts.remove(0);
+        assert_eq!(attempts(&report), "no attempt at an address");
+    }
 }

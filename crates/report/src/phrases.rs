@@ -5,6 +5,7 @@ use model::finding::{AskedBy, Finding, Status, Verdict};
 use model::journal::{Head, Host};
 use model::report::{Baseline, BaselineOutcome};
 use model::secret::CREDENTIAL_HEADERS;
+use model::text::{count, grouped};
 
 /// Source of a requirement: a section of the specification, or the lock file.
 pub(super) fn asked_by(asked_by: &AskedBy) -> String {
@@ -138,31 +139,10 @@ pub(super) fn cut(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => {
             let (shown, rest) = text.split_at(end);
-            let rest = model::text::count(rest.chars().count(), "more character");
+            let rest = count(rest.chars().count(), "more character");
             format!("{shown}… (cut: {rest})")
         }
         None => text.to_owned(),
-    }
-}
-
-/// Groups the digits by thousands: `1,204`.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// Returns a number with its noun: `1 request`, `12,345 requests`.
-pub(super) fn number_of(number: u64, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        _ => format!("{} {noun}s", grouped(number)),
     }
 }
 
@@ -196,12 +176,6 @@ mod tests {
     fn cut_text_counts_the_rest() {
         assert_eq!(cut("xxx", 3), "xxx");
         assert_eq!(cut("ééé", 1), "é… (cut: 2 more characters)");
-    }
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        let shown = [0, 999, 1_204, 1_000_000].map(grouped);
-        assert_eq!(shown, ["0", "999", "1,204", "1,000,000"]);
     }
 
     #[test]

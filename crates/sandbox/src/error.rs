@@ -2,6 +2,7 @@
 
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
+use sys::errno_of;
 
 /// A failed step of the set-up. The stage and init send this error to the runner as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -262,9 +263,4 @@ impl AsErrno for std::io::Error {
     fn as_errno(&self) -> Errno {
         errno_of(self)
     }
-}
-
-/// Returns the errno of an I/O error; `EIO` for errors that the standard library makes itself.
-pub fn errno_of(error: &std::io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

@@ -16,9 +16,10 @@ use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use sys::errno_of;
 use sys::fds;
 
-use super::error::{SetupError, errno_of};
+use super::error::SetupError;
 use super::netns_check::Network;
 use crate::dns::Asked;
 
@@ -210,7 +211,7 @@ pub fn receive<T: DeserializeOwned>(
 pub fn write_line(mut stream: impl Write, message: &impl Serialize) -> Result<(), Errno> {
     let mut line = serde_json::to_vec(message).map_err(|_| Errno::EINVAL)?;
     line.push(b'\n');
-    stream.write_all(&line).map_err(|error| errno_of(&error))
+    stream.write_all(&line).map_err(errno_of)
 }
 
 /// Reads exactly one line from a stream, because another reader takes the following bytes.
@@ -221,7 +222,7 @@ pub(crate) fn read_line<T: DeserializeOwned>(mut stream: impl Read) -> Result<T,
     let mut line = Vec::new();
     let mut byte = [0; 1];
     while line.len() < MAX_LINE {
-        match stream.read(&mut byte).map_err(|error| errno_of(&error))? {
+        match stream.read(&mut byte).map_err(errno_of)? {
             0 => return Err(Errno::EPIPE),
             _ if byte == *b"\n" => {
                 return serde_json::from_slice(&line).map_err(|_| Errno::EBADMSG);

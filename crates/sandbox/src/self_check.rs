@@ -16,10 +16,11 @@ use nix::unistd::Pid;
 use probes::canary::{self, Observation, ProbeEnv};
 use probes::probe::Kind;
 use serde::{Deserialize, Serialize};
+use sys::errno_of;
 use sys::fds::survives_exec;
 
 use super::core_dumps;
-use super::error::{At as _, SetupError, Step, errno_of};
+use super::error::{At as _, SetupError, Step};
 use super::landlock::LandlockReport;
 use super::plan::Plan;
 use super::proc::{Proc, ProcView};
@@ -182,7 +183,7 @@ fn reach_stub(port: u16) -> (Option<SocketAddr>, Result<(), Errno>) {
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|stream| stream.local_addr());
     match reached {
         Ok(address) => (Some(address), Ok(())),
-        Err(error) => (None, Err(errno_of(&error))),
+        Err(error) => (None, Err(errno_of(error))),
     }
 }
 

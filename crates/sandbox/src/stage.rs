@@ -21,13 +21,14 @@ use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid};
+use sys::errno_of;
 use sys::fds;
 use sys::net::set_loopback_up;
 use sys::process::{Side, clone_process, reset_child_signal};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
-use super::error::{At as _, SetupError, Step, errno_of};
+use super::error::{At as _, SetupError, Step};
 use super::init::{self, Inheritance};
 use super::message::{self, FromStage, ToStage};
 use super::netns_check::{self, Network};
@@ -360,6 +361,6 @@ fn serve_inside(
         Ok(Ok(())) => Ok(()),
         // The journal is incomplete: the runner sees its stream end early.
         Ok(Err(_)) => Err(Errno::EPIPE).at(Step::Channel),
-        Err(error) => Err(errno_of(&error)).at(Step::Channel),
+        Err(error) => Err(errno_of(error)).at(Step::Channel),
     }
 }

@@ -8,6 +8,7 @@ use super::ScenarioError;
 use super::fault::{ErrorEvent, EventFault};
 use super::framing::Framing;
 use super::limits::{MAX_BLOCKS, MAX_DELTAS, MAX_TEXT_BYTES};
+use crate::closed_set;
 
 /// Default text of an answer.
 const DEFAULT_TEXT: &str = "Hello from the stub.";
@@ -19,7 +20,7 @@ const DEFAULT_SIGNATURE: &str = "c3R1Yi1zaWduYXR1cmU=";
 pub(crate) struct Turn {
     /// At least one.
     pub(crate) blocks: Vec<Block>,
-    pub(crate) stop: StopReason,
+    pub(crate) stop: Stop,
     pub(crate) pings: u32,
     pub(crate) unknown_events: u32,
     pub(crate) framing: Framing,
@@ -47,16 +48,24 @@ pub(crate) enum Block {
     },
 }
 
-/// Reason why a turn stopped, in the words of the public interface.
+closed_set! {
+    /// Reason why a turn stopped, in the words of the public interface.
+    pub(crate) enum StopReason {
+        EndTurn = "end_turn",
+        MaxTokens = "max_tokens",
+        StopSequence = "stop_sequence",
+        ToolUse = "tool_use",
+        PauseTurn = "pause_turn",
+        Refusal = "refusal",
+        ModelContextWindowExceeded = "model_context_window_exceeded",
+    }
+}
+
+/// End of a turn. Only [`StopReason::StopSequence`] has a sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum StopReason {
-    EndTurn,
-    MaxTokens,
-    StopSequence(String),
-    ToolUse,
-    PauseTurn,
-    Refusal,
-    ModelContextWindowExceeded,
+pub(crate) struct Stop {
+    reason: StopReason,
+    sequence: Option<String>,
 }
 
 impl Default for Turn {
@@ -65,7 +74,10 @@ impl Default for Turn {
             blocks: vec![Block::Text {
                 deltas: vec![DEFAULT_TEXT.to_owned()],
             }],
-            stop: StopReason::EndTurn,
+            stop: Stop {
+                reason: StopReason::EndTurn,
+                sequence: None,
+            },
             pings: 0,
             unknown_events: 0,
             framing: Framing::default(),
@@ -85,25 +97,31 @@ impl Block {
     }
 }
 
-impl StopReason {
-    pub(crate) fn word(&self) -> &'static str {
-        match self {
-            Self::EndTurn => "end_turn",
-            Self::MaxTokens => "max_tokens",
-            Self::StopSequence(_) => "stop_sequence",
-            Self::ToolUse => "tool_use",
-            Self::PauseTurn => "pause_turn",
-            Self::Refusal => "refusal",
-            Self::ModelContextWindowExceeded => "model_context_window_exceeded",
+impl Stop {
+    /// Checks a reason of a file. The default follows from the last block.
+    pub(super) fn new(
+        reason: Option<StopReason>,
+        sequence: Option<String>,
+        blocks: &[Block],
+    ) -> Result<Self, ScenarioError> {
+        let default = match (&sequence, blocks.last()) {
+            (Some(_), _) => StopReason::StopSequence,
+            (None, Some(Block::ToolUse { .. })) => StopReason::ToolUse,
+            (None, _) => StopReason::EndTurn,
+        };
+        let reason = reason.unwrap_or(default);
+        if sequence.is_some() != (reason == StopReason::StopSequence) {
+            return Err(ScenarioError::StopSequence);
         }
+        Ok(Self { reason, sequence })
+    }
+
+    pub(crate) fn reason(&self) -> StopReason {
+        self.reason
     }
 
     pub(crate) fn sequence(&self) -> Option<&str> {
-        if let Self::StopSequence(sequence) = self {
-            Some(sequence)
-        } else {
-            None
-        }
+        self.sequence.as_deref()
     }
 }
 
@@ -150,19 +168,6 @@ pub(super) enum Deltas {
     Count(#[schemars(range(min = 1, max = MAX_DELTAS))] usize),
     /// The deltas, in order.
     List(#[schemars(length(min = 1, max = MAX_DELTAS), inner(length(min = 1)))] Vec<String>),
-}
-
-/// A stop reason in its file form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum StopWord {
-    EndTurn,
-    MaxTokens,
-    StopSequence,
-    ToolUse,
-    PauseTurn,
-    Refusal,
-    ModelContextWindowExceeded,
 }
 
 impl TryFrom<BlockFile> for Block {
@@ -249,45 +254,6 @@ pub(super) fn blocks(
         return Err(ScenarioError::LongText { bytes });
     }
     Ok(blocks)
-}
-
-/// Returns the stop reason. The default follows from the last block.
-pub(super) fn stop_reason(
-    word: Option<StopWord>,
-    sequence: Option<String>,
-    blocks: &[Block],
-) -> Result<StopReason, ScenarioError> {
-    let default = match (&sequence, blocks.last()) {
-        (Some(_), _) => StopWord::StopSequence,
-        (None, Some(Block::ToolUse { .. })) => StopWord::ToolUse,
-        (None, _) => StopWord::EndTurn,
-    };
-    let word = word.unwrap_or(default);
-    if sequence.is_some() != (word == StopWord::StopSequence) {
-        return Err(ScenarioError::StopSequence);
-    }
-    Ok(match word {
-        StopWord::EndTurn => StopReason::EndTurn,
-        StopWord::MaxTokens => StopReason::MaxTokens,
-        StopWord::StopSequence => StopReason::StopSequence(sequence.unwrap_or_default()),
-        StopWord::ToolUse => StopReason::ToolUse,
-        StopWord::PauseTurn => StopReason::PauseTurn,
-        StopWord::Refusal => StopReason::Refusal,
-        StopWord::ModelContextWindowExceeded => StopReason::ModelContextWindowExceeded,
-    })
-}
-
-/// Splits a stop reason into its word and its sequence.
-pub(super) fn stop_words(stop: StopReason) -> (StopWord, Option<String>) {
-    match stop {
-        StopReason::EndTurn => (StopWord::EndTurn, None),
-        StopReason::MaxTokens => (StopWord::MaxTokens, None),
-        StopReason::StopSequence(sequence) => (StopWord::StopSequence, Some(sequence)),
-        StopReason::ToolUse => (StopWord::ToolUse, None),
-        StopReason::PauseTurn => (StopWord::PauseTurn, None),
-        StopReason::Refusal => (StopWord::Refusal, None),
-        StopReason::ModelContextWindowExceeded => (StopWord::ModelContextWindowExceeded, None),
-    }
 }
 
 fn pieces(text: Option<String>, deltas: Option<Deltas>) -> Result<Vec<String>, ScenarioError> {

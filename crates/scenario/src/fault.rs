@@ -156,7 +156,7 @@ struct ErrorEventFile {
 }
 
 /// The table `cut` in its file form.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CutFile {
     /// Before or after the head.
@@ -174,6 +174,7 @@ pub(super) struct CutFile {
     by: Option<CutWord>,
 }
 
+// Repeats the place of `CutFile`: below `flatten`, serde loses the line and the expected keys of an unknown key.
 /// The table `stall` in its file form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -313,22 +314,27 @@ impl From<ErrorEvent> for ErrorEventFile {
     }
 }
 
-impl StallFile {
-    fn place(self) -> Result<BreakPoint, ScenarioError> {
-        let target = |event| Target::new(event, self.nth);
-        let place = match (self.at, self.byte, self.after, self.inside) {
-            (Some(HeadPlace::BeforeHead), None, None, None) => BreakPoint::BeforeHead,
-            (Some(HeadPlace::AfterHead), None, None, None) => BreakPoint::AfterHead,
-            (None, Some(byte), None, None) => BreakPoint::Byte(byte),
-            (None, None, Some(event), None) => BreakPoint::After(target(event)?),
-            (None, None, None, Some(event)) => BreakPoint::Inside(target(event)?),
-            _ => return Err(ScenarioError::OnePlace),
-        };
-        if self.nth.is_some() && self.after.is_none() && self.inside.is_none() {
-            return Err(ScenarioError::NthOfNothing);
-        }
-        Ok(place)
+/// Parses the place of `cut` or `stall`.
+fn place(
+    at: Option<HeadPlace>,
+    byte: Option<usize>,
+    after: Option<EventName>,
+    inside: Option<EventName>,
+    nth: Option<usize>,
+) -> Result<BreakPoint, ScenarioError> {
+    let target = |event| Target::new(event, nth);
+    let place = match (at, byte, after, inside) {
+        (Some(HeadPlace::BeforeHead), None, None, None) => BreakPoint::BeforeHead,
+        (Some(HeadPlace::AfterHead), None, None, None) => BreakPoint::AfterHead,
+        (None, Some(byte), None, None) => BreakPoint::Byte(byte),
+        (None, None, Some(event), None) => BreakPoint::After(target(event)?),
+        (None, None, None, Some(event)) => BreakPoint::Inside(target(event)?),
+        _ => return Err(ScenarioError::OnePlace),
+    };
+    if nth.is_some() && after.is_none() && inside.is_none() {
+        return Err(ScenarioError::NthOfNothing);
     }
+    Ok(place)
 }
 
 /// Parses the early end of an answer from `cut` or `stall`, if one is set.
@@ -336,28 +342,15 @@ pub(super) fn ending(
     cut: Option<CutFile>,
     stall: Option<StallFile>,
 ) -> Result<Option<Ending>, ScenarioError> {
-    match (cut, stall) {
-        (None, None) => Ok(None),
-        (Some(_), Some(_)) => Err(ScenarioError::CutAndStall),
-        (None, Some(stall)) => Ok(Some(Ending::Stall { at: stall.place()? })),
+    let ending = match (cut, stall) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => return Err(ScenarioError::CutAndStall),
+        (None, Some(stall)) => Ending::Stall {
+            at: place(stall.at, stall.byte, stall.after, stall.inside, stall.nth)?,
+        },
         (Some(cut), None) => {
-            let CutFile {
-                at,
-                byte,
-                after,
-                inside,
-                nth,
-                by,
-            } = cut;
-            let place = StallFile {
-                at,
-                byte,
-                after,
-                inside,
-                nth,
-            };
-            let at = place.place()?;
-            Ok(Some(match by.unwrap_or_default() {
+            let at = place(cut.at, cut.byte, cut.after, cut.inside, cut.nth)?;
+            match cut.by.unwrap_or_default() {
                 CutWord::Fin => Ending::Cut {
                     at,
                     by: Hangup::Fin,
@@ -370,9 +363,10 @@ pub(super) fn ending(
                     return Err(ScenarioError::EndNowhere);
                 }
                 CutWord::End => Ending::Early { at },
-            }))
+            }
         }
-    }
+    };
+    Ok(Some(ending))
 }
 
 /// Returns the tables `cut` and `stall` for `ending`.
@@ -380,26 +374,29 @@ pub(super) fn tables(ending: Option<Ending>) -> (Option<CutFile>, Option<StallFi
     let Some(ending) = ending else {
         return (None, None);
     };
-    let mut place = StallFile {
-        at: None,
-        byte: None,
-        after: None,
-        inside: None,
-        nth: None,
-    };
+    let mut cut = CutFile::default();
     match ending.place() {
-        BreakPoint::BeforeHead => place.at = Some(HeadPlace::BeforeHead),
-        BreakPoint::AfterHead => place.at = Some(HeadPlace::AfterHead),
-        BreakPoint::Byte(byte) => place.byte = Some(byte),
+        BreakPoint::BeforeHead => cut.at = Some(HeadPlace::BeforeHead),
+        BreakPoint::AfterHead => cut.at = Some(HeadPlace::AfterHead),
+        BreakPoint::Byte(byte) => cut.byte = Some(byte),
         BreakPoint::After(target) => {
-            (place.after, place.nth) = (Some(target.event), Some(target.nth));
+            (cut.after, cut.nth) = (Some(target.event), Some(target.nth));
         }
         BreakPoint::Inside(target) => {
-            (place.inside, place.nth) = (Some(target.event), Some(target.nth));
+            (cut.inside, cut.nth) = (Some(target.event), Some(target.nth));
         }
     }
-    let by = match ending {
-        Ending::Stall { .. } => return (None, Some(place)),
+    cut.by = Some(match ending {
+        Ending::Stall { .. } => {
+            let stall = StallFile {
+                at: cut.at,
+                byte: cut.byte,
+                after: cut.after,
+                inside: cut.inside,
+                nth: cut.nth,
+            };
+            return (None, Some(stall));
+        }
         Ending::Early { .. } => CutWord::End,
         Ending::Cut {
             by: Hangup::Fin, ..
@@ -407,21 +404,6 @@ pub(super) fn tables(ending: Option<Ending>) -> (Option<CutFile>, Option<StallFi
         Ending::Cut {
             by: Hangup::Reset, ..
         } => CutWord::Reset,
-    };
-    let StallFile {
-        at,
-        byte,
-        after,
-        inside,
-        nth,
-    } = place;
-    let cut = CutFile {
-        at,
-        byte,
-        after,
-        inside,
-        nth,
-        by: Some(by),
-    };
+    });
     (Some(cut), None)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::content::{self, BlockFile, Deltas, StopWord, Turn};
+use super::content::{self, BlockFile, Deltas, Stop, StopReason, Turn};
 use super::fault::{self, BreakPoint, CutFile, ErrorEvent, EventFault, MAX_FAULTS, StallFile};
 use super::framing::Framing;
 use super::pacing::{Chunking, CutAt, MAX_CUTS, MAX_DELAY, Pace, delay};
@@ -28,7 +28,7 @@ pub(super) struct AnswerFile {
     #[schemars(length(min = 1, max = limits::MAX_BLOCKS))]
     blocks: Option<Vec<BlockFile>>,
     /// Reason why the turn stops; by default it follows from the last block.
-    stop_reason: Option<StopWord>,
+    stop_reason: Option<StopReason>,
     /// The sequence that stopped the turn, for the stop reason `stop_sequence`.
     stop_sequence: Option<String>,
     /// Number of `ping` events after the first `content_block_start`.
@@ -167,7 +167,7 @@ impl AnswerFile {
             (None, None, Some(literal)) => Reply::Literal(literal),
             (None, None, None) => {
                 let blocks = content::blocks(self.blocks, self.text, self.deltas)?;
-                let stop = content::stop_reason(self.stop_reason, self.stop_sequence, &blocks)?;
+                let stop = Stop::new(self.stop_reason, self.stop_sequence, &blocks)?;
                 Reply::Message(Turn {
                     stop,
                     blocks,
@@ -288,9 +288,9 @@ impl From<Answer> for AnswerFile {
             Reply::Redirect(redirect) => file.redirect = Some(redirect),
             Reply::Literal(literal) => file.literal = Some(literal),
             Reply::Message(turn) => {
-                let (word, sequence) = content::stop_words(turn.stop);
                 file.blocks = Some(turn.blocks.into_iter().map(BlockFile::from).collect());
-                (file.stop_reason, file.stop_sequence) = (Some(word), sequence);
+                file.stop_reason = Some(turn.stop.reason());
+                file.stop_sequence = turn.stop.sequence().map(str::to_owned);
                 file.pings = Some(turn.pings);
                 file.unknown_events = Some(turn.unknown_events);
                 file.framing = Some(turn.framing);

@@ -212,7 +212,7 @@ pub(crate) fn events<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Vec<Eve
     }
     events.push(Event::MessageDelta {
         delta: Stop {
-            stop_reason: turn.stop.word(),
+            stop_reason: turn.stop.reason().word(),
             stop_sequence: turn.stop.sequence(),
         },
         usage: Some(OutputUsage {
@@ -234,7 +234,7 @@ pub(crate) fn message<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Messag
             .zip(&turn.blocks)
             .map(|(index, block)| whole(block, index, id))
             .collect(),
-        stop_reason: Some(turn.stop.word()),
+        stop_reason: Some(turn.stop.reason().word()),
         stop_sequence: turn.stop.sequence(),
         usage: Some(Usage {
             input_tokens: INPUT_TOKENS,

@@ -5,44 +5,35 @@ use serde::{Deserialize, Serialize};
 
 use super::ScenarioError;
 use super::limits::MAX_TEXT_BYTES;
+use crate::closed_set;
 
 /// Placeholder for the origin of the second host in the target of a redirect.
 pub const ELSEWHERE: &str = "{elsewhere}";
 /// Largest redirect target and largest content type, in bytes.
 const MAX_HEADER_BYTES: usize = 2_000;
 
-/// Error types of the public interface.
-///
-/// Source: the public table of errors and the list of the official SDKs. Only the first has `request_too_large`; only
-/// the second has `conflict_error`.
-#[allow(
-    missing_docs,
-    reason = "the variants are the words of the public table"
-)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorType {
-    #[serde(rename = "invalid_request_error")]
-    InvalidRequest,
-    #[serde(rename = "authentication_error")]
-    Authentication,
-    #[serde(rename = "billing_error")]
-    Billing,
-    #[serde(rename = "permission_error")]
-    Permission,
-    #[serde(rename = "not_found_error")]
-    NotFound,
-    #[serde(rename = "conflict_error")]
-    Conflict,
-    RequestTooLarge,
-    #[serde(rename = "rate_limit_error")]
-    RateLimit,
-    #[serde(rename = "api_error")]
-    Api,
-    #[serde(rename = "timeout_error")]
-    Timeout,
-    #[serde(rename = "overloaded_error")]
-    Overloaded,
+closed_set! {
+    /// Error types of the public interface.
+    ///
+    /// Source: the public table of errors and the list of the official SDKs. Only the first has `request_too_large`;
+    /// only the second has `conflict_error`.
+    #[allow(
+        missing_docs,
+        reason = "the variants are the words of the public table"
+    )]
+    pub enum ErrorType {
+        InvalidRequest = "invalid_request_error",
+        Authentication = "authentication_error",
+        Billing = "billing_error",
+        Permission = "permission_error",
+        NotFound = "not_found_error",
+        Conflict = "conflict_error",
+        RequestTooLarge = "request_too_large",
+        RateLimit = "rate_limit_error",
+        Api = "api_error",
+        Timeout = "timeout_error",
+        Overloaded = "overloaded_error",
+    }
 }
 
 impl ErrorType {

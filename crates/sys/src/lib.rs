@@ -7,6 +7,11 @@
 
 #![allow(unsafe_code)]
 
+use std::borrow::Borrow;
+use std::io;
+
+use nix::errno::Errno;
+
 pub mod attempt;
 pub mod clock;
 pub mod fds;
@@ -20,3 +25,21 @@ pub mod read;
 pub mod seccomp;
 pub mod streams;
 pub mod test_network;
+
+/// Returns the errno of an I/O error; `EIO` for errors that the standard library makes itself.
+pub fn errno_of(error: impl Borrow<io::Error>) -> Errno {
+    let errno = error.borrow().raw_os_error();
+    errno.map_or(Errno::EIO, Errno::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_without_errno_has_eio() {
+        let of_system = io::Error::from(Errno::ENOENT);
+        assert_eq!(errno_of(&of_system), Errno::ENOENT);
+        assert_eq!(errno_of(io::Error::other("own")), Errno::EIO);
+    }
+}

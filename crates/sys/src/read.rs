@@ -44,13 +44,34 @@ impl ReadError {
 /// # Errors
 /// The error of the system, a file of another type, or a file longer than `limit`.
 pub fn regular(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+    read(path, limit, 0)
+}
+
+/// Reads a regular file as [`regular`] does, and refuses a symbolic link under its name.
+///
+/// # Errors
+/// Those of [`regular`], and a symbolic link.
+pub fn regular_not_link(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+    read(path, limit, libc::O_NOFOLLOW)
+}
+
+fn read(path: &Path, limit: u64, flags: libc::c_int) -> Result<Vec<u8>, ReadError> {
     let file = shown_path(path);
     let opened = OpenOptions::new()
         .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | flags)
         .open(path);
     let opened = match opened {
         Ok(opened) => opened,
+        // open(2) fails with ELOOP for a link that it may not follow, and for a circle of links.
+        Err(error)
+            if flags == libc::O_NOFOLLOW
+                && error.raw_os_error() == Some(libc::ELOOP)
+                && path.is_symlink() =>
+        {
+            let found = "a symbolic link";
+            return Err(ReadError::NotAFile { file, found });
+        }
         // open(2) fails with ENXIO for a socket.
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
             let found = "a socket or a device";
@@ -123,6 +144,14 @@ mod tests {
         assert!(said("file").ends_with("file is longer than 4 bytes"));
         assert!(said("fifo").ends_with("fifo is a FIFO, not a regular file"));
         assert!(said("").ends_with("is a directory, not a regular file"));
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        assert_eq!(regular(&at("link"), 5).unwrap(), b"12345");
+        assert_eq!(regular_not_link(&at("file"), 5).unwrap(), b"12345");
+        let error = regular_not_link(&at("link"), 5).unwrap_err().to_string();
+        assert!(error.ends_with("link is a symbolic link, not a regular file"));
+        std::os::unix::fs::symlink("loop", at("loop")).unwrap();
+        let error = regular_not_link(&at("loop/file"), 5).unwrap_err();
+        assert!(matches!(error, ReadError::Open { .. }), "{error}");
         assert_eq!(system_text(at("file")), "12345");
         assert_eq!(system_text(at("fifo")), "");
         assert!(regular(&at("none"), 4).unwrap_err().is_absence());

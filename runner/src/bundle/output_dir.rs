@@ -360,8 +360,8 @@ mod tests {
         for (name, told) in [
             ("file", "found a file"),
             ("file/below", "cannot make the directory"),
-            ("link", "found a link"),
-            ("link/", "found a link"),
+            ("link", "found a symbolic link"),
+            ("link/", "found a symbolic link"),
             ("fifo", "found a FIFO"),
             ("full", "found inside in it"),
             ("absent/below", "cannot make the directory"),

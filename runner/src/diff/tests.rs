@@ -1,6 +1,7 @@
 //! Tests of answers, and of files that are not reports.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use judge::fixture::{hostile, report};
 use model::evidence::fixture::{Fixture, add_header, case_a, case_b, file, gap, shape};
@@ -321,6 +322,13 @@ fn bundle_needs_a_report_that_matches_sums() {
     let line = |content| format!("{}  report.json\n", digest::of_bytes(content));
     fs::write(at("SHA256SUMS"), line(&document)).unwrap();
     load(directory.path()).unwrap();
+    for name in ["report.json", "SHA256SUMS"] {
+        fs::rename(at(name), at("moved")).unwrap();
+        symlink("moved", at(name)).unwrap();
+        assert!(said().ends_with(&format!("{name} is a symbolic link, not a regular file")));
+        fs::rename(at("moved"), at(name)).unwrap();
+        load(directory.path()).unwrap();
+    }
     for sums in [String::new(), line(b"another")] {
         fs::write(at("SHA256SUMS"), sums).unwrap();
         assert!(said().ends_with("its report.json does not match SHA256SUMS"));

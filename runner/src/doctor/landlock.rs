@@ -19,10 +19,11 @@ use nix::mount::MsFlags;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::kill;
 use nix::unistd::{getegid, geteuid, getpid, getppid, isatty, truncate};
-use sandbox::error::{SetupError, Step, errno_of};
+use sandbox::error::{SetupError, Step};
 use sandbox::guard::Guarded;
 use sandbox::landlock::errno_within;
 use sandbox::{identity, privilege, root};
+use sys::errno_of;
 use sys::process::OWN_FILE;
 use sys::random;
 
@@ -128,7 +129,7 @@ pub(super) fn scopes() -> Outcome {
     let address = UnixAddress::from_abstract_name(name.as_bytes());
     let listener =
         address.and_then(|address| UnixListener::bind_addr(&address).map(|one| (one, address)));
-    let listener = listener.map_err(|error| errno_of(&error));
+    let listener = listener.map_err(errno_of);
     let (_listener, address) = must_work("listening on an abstract socket", listener)?;
     let connect = || io(UnixStream::connect_addr(&address));
     // Signal 0 tests the permission and sends no signal (kill(2)).
@@ -209,19 +210,19 @@ fn execute() -> Result<(), Errno> {
 }
 
 fn io<T>(done: std::io::Result<T>) -> Result<(), Errno> {
-    done.map(drop).map_err(|error| errno_of(&error))
+    done.map(drop).map_err(errno_of)
 }
 
 /// Opens a file for writing without writing to it.
 fn open_to_write(path: impl AsRef<Path>) -> Result<File, Errno> {
     let opened = OpenOptions::new().write(true).open(path);
-    opened.map_err(|error| errno_of(&error))
+    opened.map_err(errno_of)
 }
 
 fn listen() -> Result<(TcpListener, SocketAddr), Refusal> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr().map(|address| (listener, address)));
-    must_work("listening", listener.map_err(|error| errno_of(&error)))
+    must_work("listening", listener.map_err(errno_of))
 }
 
 fn handle(abi: u8, rights: BitFlags<AccessFs>) -> Result<RulesetCreated, Refusal> {

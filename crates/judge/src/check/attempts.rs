@@ -37,7 +37,7 @@ pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
             0 => "No attempt was seen.".to_owned(),
             number => format!(
                 "No attempt was seen but {} that the profile names.",
-                times(number, "attempt")
+                count(number, "attempt")
             ),
         };
         let limits = evidence.limits_of_ledger().join(" ");
@@ -73,7 +73,7 @@ fn message(found: &[AttemptGroup], names: usize) -> String {
         let all = total(found);
         parts.push(format!(
             "{} of {} at {} ({denied} denied, {} let through)",
-            times(all, "attempt"),
+            count(all, "attempt"),
             count(programs.len(), "program"),
             count(targets.len(), "destination"),
             all.saturating_sub(denied),
@@ -92,8 +92,8 @@ fn message(found: &[AttemptGroup], names: usize) -> String {
 fn beyond(unlisted: &Unlisted) -> String {
     format!(
         "{} and {} beyond what is listed",
-        times(unlisted.attempts(), "attempt"),
-        times(unlisted.questions, "question")
+        count(unlisted.attempts(), "attempt"),
+        count(unlisted.questions, "question")
     )
 }
 
@@ -104,7 +104,7 @@ fn describe(group: &AttemptGroup) -> String {
         group.target,
         group.program,
         group.outcome_words(),
-        times(group.count, "time"),
+        count(group.count, "time"),
     )
 }
 
@@ -115,7 +115,7 @@ fn ask(question: &Question) -> String {
         "name:{} ({}), {}",
         question.name,
         question.kind_and_odd(),
-        times(question.count, "time")
+        count(question.count, "time")
     )
 }
 
@@ -124,8 +124,4 @@ fn total(groups: &[AttemptGroup]) -> u64 {
         .iter()
         .map(|group| group.count)
         .fold(0, u64::saturating_add)
-}
-
-fn times(number: u64, noun: &str) -> String {
-    count(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }

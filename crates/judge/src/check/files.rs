@@ -25,7 +25,9 @@ pub(super) fn state_file(run: &JudgedRun) -> Outcome {
         .expected("a regular file");
     match in_home(run).find(|entry| entry.path == *path) {
         None => deviation.found("nothing").failed_if_complete(FILES),
-        Some(entry) if entry.kind != FileKind::File => deviation.found(word(entry.kind)).failed(),
+        Some(entry) if entry.kind != FileKind::File => {
+            deviation.found(entry.kind.with_article()).failed()
+        }
         Some(entry) if entry.bytes == 0 => deviation.found("an empty file").leftover().failed(),
         Some(entry) => Ok(format!(
             "The application state file is there, {} bytes.",
@@ -48,7 +50,10 @@ pub(super) fn backup(run: &JudgedRun) -> Outcome {
         };
     };
     if entry.kind != FileKind::File {
-        return deviation.at(&entry.path).found(word(entry.kind)).failed();
+        return deviation
+            .at(&entry.path)
+            .found(entry.kind.with_article())
+            .failed();
     }
     let Some(stamp) = stamp(&run.profile.files, &entry.path) else {
         return deviation.at(&entry.path).found("another suffix").failed();
@@ -165,18 +170,7 @@ fn place(entry: &FileEntry) -> String {
         | FileKind::Symlink
         | FileKind::Fifo
         | FileKind::Socket
-        | FileKind::Device => format!("{root}: {} ({})", entry.path, word(entry.kind)),
-    }
-}
-
-fn word(kind: FileKind) -> &'static str {
-    match kind {
-        FileKind::File => "a regular file",
-        FileKind::Directory => "a directory",
-        FileKind::Symlink => "a symbolic link",
-        FileKind::Fifo => "a named pipe",
-        FileKind::Socket => "a socket",
-        FileKind::Device => "a device",
+        | FileKind::Device => format!("{root}: {} ({})", entry.path, entry.kind.with_article()),
     }
 }
 

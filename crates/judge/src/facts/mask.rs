@@ -3,8 +3,15 @@
 //! A placeholder replaces whole words, runs of letters and digits. The masks of [`super::rules`] find times, ids and
 //! ports; random tokens are found by how often they change between kinds of characters. A text of the client that
 //! looks like a placeholder, or like the value `*` of a lock file, gets a further brace.
+//!
+//! A mask looks at one run, because a lock file has masked texts only. So some names look random, and some random
+//! texts look like names. A random text that stays is noise, which a reader sees and can judge. A name that is replaced
+//! can hide a real difference from every reader. In doubt, the end of a name in the temporary directory stays, because
+//! its placeholder shows nothing of it. In doubt, a token is replaced: a run has many of them, and the placeholder has
+//! the length. A name that is the same in both runs needs no evidence: masked or not, it is no difference.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
@@ -17,11 +24,13 @@ use super::rules::{RULES, STATE};
 const FIRST_GIVEN_PORT: u16 = 32768;
 /// Fewest characters of a random token.
 const MIN_TOKEN: usize = 16;
-/// Most characters for one change between kinds of characters in a random token. Names have fewer changes. Of random
-/// tokens of 22 letters and digits, one in 5,000 has fewer.
+/// Most characters for one change between letters and digits in a random token of small or of capital letters. Names
+/// have fewer changes.
 const CHARS_PER_CHANGE: usize = 8;
-/// Most letters for one capital letter in a random token without digits. Names have fewer capital letters.
-const LETTERS_PER_CAPITAL: usize = 4;
+/// Most letters and digits for two parts of a random token of small and capital letters, read as camel case. Of 50,000
+/// names of libraries in camel case, one in 18 has parts as short. Of random tokens of 22 letters and digits, one in
+/// 300 has longer ones, and of those of 16, one in 170.
+const CHARS_PER_TWO_PARTS: usize = 7;
 /// Fewest letters and digits in a row of a random token. Names such as `gpt4o-mini-8b` have shorter parts.
 const MIN_RUN: usize = 8;
 /// Fewest digits of a number that is an id in the path of a file.
@@ -30,6 +39,23 @@ const MIN_NUMBER_IN_PATH: usize = 5;
 const MAX_NEAR: usize = 128;
 /// Directory whose random names are replaced.
 const TMP: &str = "/tmp/";
+
+/// Prefix, length and form of a random name.
+type RandomName = (&'static str, usize, fn(&str) -> bool);
+
+/// Random names that programs make in the temporary directory. Without a prefix, the client's own one ends with `-`,
+/// `.` or `_`.
+const RANDOM_NAMES: [RandomName; 6] = [
+    // mktemp(1).
+    ("tmp.", 10, is_of_mkstemp),
+    // tempfile and multiprocessing of Python.
+    ("tmp", 8, is_of_python),
+    ("pymp-", 8, is_of_python),
+    ("", 8, is_of_python_and_no_name),
+    // tempfile of Rust, and mkstemp(3).
+    ("tmp", 6, is_of_mkstemp),
+    ("", 6, is_of_mkstemp),
+];
 
 /// Kind of a text, which decides on the masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +245,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Random name in the temporary directory, of mktemp(1), mkdtemp(3) or Python's tempfile: its length and prefix.
+    /// Random name in the temporary directory: its length and prefix.
     fn random_name(&self) -> Option<(usize, &'static str)> {
         if !self.is_temporary {
             return None;
@@ -227,17 +253,17 @@ impl<'t> Scan<'t> {
         let near = self.rest.char_indices().nth(MAX_NEAR);
         let near = self.rest.get(..near.map_or(self.rest.len(), |(at, _)| at));
         let name = near?.split(is_end_of_name).next()?;
-        let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let small = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
-        let prefix = if self.in_name > 0 {
-            let is_behind = matches!(self.before, Some('-' | '.' | '_'));
-            (is_behind && name.len() == 6 && is_word(name)).then_some("")
-        } else if let Some(random) = name.strip_prefix("tmp.") {
-            (random.len() == 10 && is_word(random)).then_some("tmp.")
-        } else {
-            let random = name.strip_prefix("tmp")?;
-            (random.len() == 8 && random.bytes().all(small)).then_some("tmp")
-        };
+        let is_first = self.in_name == 0 || self.in_name == 1 && self.before == Some('.');
+        let is_behind = self.in_name > 0 && matches!(self.before, Some('-' | '.' | '_'));
+        let prefix = RANDOM_NAMES.iter().find_map(|(prefix, length, is_random)| {
+            let random = name.strip_prefix(prefix)?;
+            let is_place = if prefix.is_empty() {
+                is_behind
+            } else {
+                is_first
+            };
+            (is_place && random.len() == *length && is_random(random)).then_some(*prefix)
+        });
         prefix.map(|prefix| (name.len(), prefix))
     }
 
@@ -368,25 +394,57 @@ fn random_token(text: &str, word: &str, kind: Kind) -> Option<usize> {
     is_whole.then_some(length + padding)
 }
 
-/// Checks how often a token changes between small letters, capital letters and digits. Without a digit it could be a
-/// name such as `isThinkingEnabled`, which has fewer capital letters than random text.
+/// Checks for a token whose kinds of characters change as often as those of random text.
 fn is_random(token: &str) -> bool {
-    let count = |is_of: fn(&u8) -> bool| token.bytes().filter(is_of).count();
+    let has = |is_of: fn(&u8) -> bool| token.bytes().any(|byte| is_of(&byte));
+    if has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) {
+        let length = token.bytes().filter(u8::is_ascii_alphanumeric).count();
+        return parts(token) * CHARS_PER_TWO_PARTS >= length * 2;
+    }
     let pairs = token.bytes().zip(token.bytes().skip(1));
     let changes = pairs.filter(|(one, next)| {
-        one.is_ascii_lowercase() && next.is_ascii_uppercase()
-            || one.is_ascii_alphabetic() && next.is_ascii_digit()
+        one.is_ascii_alphabetic() && next.is_ascii_digit()
             || one.is_ascii_digit() && next.is_ascii_alphabetic()
     });
-    let changes = changes.count();
-    if count(u8::is_ascii_digit) > 0 {
-        return changes * CHARS_PER_CHANGE >= token.len();
-    }
-    let (capitals, letters) = (
-        count(u8::is_ascii_uppercase),
-        count(u8::is_ascii_alphabetic),
-    );
-    changes > 1 && capitals * LETTERS_PER_CAPITAL >= letters
+    has(u8::is_ascii_digit) && changes.count() * CHARS_PER_CHANGE >= token.len()
+}
+
+/// Counts the parts of a token in camel case: `HTTP`, `Server`, `URL`, `Map`, and each number.
+fn parts(token: &str) -> usize {
+    let before = iter::once(b'-').chain(token.bytes());
+    let behind = token.bytes().skip(1).chain(iter::once(b'-'));
+    let places = before.zip(token.bytes()).zip(behind);
+    let starts = places.filter(|((before, byte), behind)| match byte {
+        b'0'..=b'9' => !before.is_ascii_digit(),
+        b'a'..=b'z' => !before.is_ascii_alphabetic(),
+        b'A'..=b'Z' => !before.is_ascii_uppercase() || behind.is_ascii_lowercase(),
+        _ => false,
+    });
+    starts.count()
+}
+
+/// Checks for letters and digits that are no word. One in 185 random names of 6 characters has small letters only, and
+/// stays.
+fn is_of_mkstemp(random: &str) -> bool {
+    random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && !random.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+fn is_of_python(random: &str) -> bool {
+    let is_part = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
+    random.bytes().all(is_part)
+}
+
+/// Checks for a name of Python that is neither made of words with numbers behind them, as one in 8 is, nor a
+/// hexadecimal id.
+fn is_of_python_and_no_name(random: &str) -> bool {
+    let is_word = |part: &str| {
+        let number = part.trim_start_matches(|c: char| c.is_ascii_lowercase());
+        !part.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    is_of_python(random)
+        && !random.split('_').all(is_word)
+        && !random.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Checks for a word of a language, or a number.

@@ -13,6 +13,7 @@ use sys::attempt::{
     Argument::{Number, Target, Text, Words},
     RawCall, call,
 };
+use sys::errno_of;
 
 use super::processes::{ABSENT, HIDDEN, init_file, open_below};
 use crate::own_program::{HOSTILE_ARGUMENT, NOTHING_TO_DO, own_file};
@@ -20,7 +21,6 @@ use crate::probe::{
     Aim::{self, Word},
     Class, Layer, LedgerEntry, OWN_ROOT, Probe, Refusal, by, class,
 };
-use crate::reply::errno;
 
 const READ_ONLY: &[Refusal] = &[by(Layer::OwnRoot, Errno::EROFS)];
 const NOT_EXECUTABLE: &[Refusal] = &[by(Layer::NoExec, Errno::EACCES)];
@@ -136,14 +136,15 @@ fn in_home(name: &str) -> Result<PathBuf, Errno> {
 pub(super) fn read(aims: &[OsString]) -> Result<String, Errno> {
     let mut bytes = [0; 64];
     let read = File::open(path(aims)?).and_then(|mut file| file.read(&mut bytes));
-    read.map(|length| format!("{length} bytes")).map_err(errno)
+    read.map(|length| format!("{length} bytes"))
+        .map_err(errno_of)
 }
 
 fn read_by_link(aims: &[OsString]) -> Result<String, Errno> {
     let link = in_home("link")?;
-    symlink(path(aims)?, &link).map_err(errno)?;
+    symlink(path(aims)?, &link).map_err(errno_of)?;
     let read = read(&[link.clone().into()]);
-    fs::remove_file(link).map_err(errno)?;
+    fs::remove_file(link).map_err(errno_of)?;
     read
 }
 
@@ -158,22 +159,22 @@ fn program(aims: &[OsString]) -> Result<PathBuf, Errno> {
 
 fn open_to_write(aims: &[OsString]) -> Result<String, Errno> {
     let file = OpenOptions::new().write(true).open(program(aims)?);
-    file.map(|_| String::new()).map_err(errno)
+    file.map(|_| String::new()).map_err(errno_of)
 }
 
 /// Sets the current mode again, so that a call that gets through changes nothing.
 fn change_mode(aims: &[OsString]) -> Result<String, Errno> {
-    let path = fs::canonicalize(program(aims)?).map_err(errno)?;
-    let mode = fs::metadata(&path).map_err(errno)?.permissions();
+    let path = fs::canonicalize(program(aims)?).map_err(errno_of)?;
+    let mode = fs::metadata(&path).map_err(errno_of)?.permissions();
     fs::set_permissions(&path, mode)
         .map(|()| String::new())
-        .map_err(errno)
+        .map_err(errno_of)
 }
 
 fn write(aims: &[OsString]) -> Result<String, Errno> {
     let file = OpenOptions::new().write(true).open(path(aims)?);
     let written = file.and_then(|mut file| file.write_all(b"selftest"));
-    written.map(|()| String::new()).map_err(errno)
+    written.map(|()| String::new()).map_err(errno_of)
 }
 
 fn create(aims: &[OsString]) -> Result<String, Errno> {
@@ -184,8 +185,8 @@ fn create(aims: &[OsString]) -> Result<String, Errno> {
 /// Creates a file, and removes it again.
 pub(super) fn create_at(aims: &[OsString]) -> Result<String, Errno> {
     let path = PathBuf::from(path(aims)?);
-    File::create_new(&path).map_err(errno)?;
-    fs::remove_file(&path).map_err(errno)?;
+    File::create_new(&path).map_err(errno_of)?;
+    fs::remove_file(&path).map_err(errno_of)?;
     Ok(path.to_string_lossy().into_owned())
 }
 
@@ -193,17 +194,17 @@ pub(super) fn create_at(aims: &[OsString]) -> Result<String, Errno> {
 fn make_whiteout(_: &[OsString]) -> Result<String, Errno> {
     let path = in_home("whiteout")?;
     mknod(&path, SFlag::S_IFCHR, Mode::S_IRUSR, 0)?;
-    fs::remove_file(&path).map_err(errno)?;
+    fs::remove_file(&path).map_err(errno_of)?;
     Ok(String::new())
 }
 
 fn set_attribute(_: &[OsString]) -> Result<String, Errno> {
     let path = in_home("attribute")?;
-    File::create_new(&path).map_err(errno)?;
+    File::create_new(&path).map_err(errno_of)?;
     let name = Text(c"user.selftest");
     let arguments = [Target(0), name, Words(&[0]), Number(1), Number(0)];
     let set = call(RawCall::SETXATTR, &arguments, &[path.clone().into()]);
-    fs::remove_file(&path).map_err(errno)?;
+    fs::remove_file(&path).map_err(errno_of)?;
     set.map(|()| String::new())
 }
 
@@ -220,6 +221,6 @@ fn execute_copy(aims: &[OsString]) -> Result<String, Errno> {
     let run = Command::new(&copy)
         .args([HOSTILE_ARGUMENT, NOTHING_TO_DO])
         .status();
-    fs::remove_file(&copy).map_err(errno)?;
-    run.map(|status| status.to_string()).map_err(errno)
+    fs::remove_file(&copy).map_err(errno_of)?;
+    run.map(|status| status.to_string()).map_err(errno_of)
 }

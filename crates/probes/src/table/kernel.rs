@@ -10,10 +10,10 @@ use sys::attempt::{
     Argument::{self, Buffer, Number, Text, Words},
     Input, RawCall, controlling_terminal, push_input,
 };
+use sys::errno_of;
 
 use super::{FILTERED, HERE, NULL};
 use crate::probe::{ANY, Aim::Word, Class, LedgerEntry, Probe, class, word};
-use crate::reply::errno;
 
 /// KEY_SPEC_PROCESS_KEYRING of keyctl(2), which ends with the process.
 const PROCESS_KEYRING: Argument = Number(-2);
@@ -98,7 +98,7 @@ fn terminal() -> Result<OwnedFd, Errno> {
     let own = own_terminal();
     own.or_else(|_| {
         let input = std::os::fd::AsFd::as_fd(&std::io::stdin()).try_clone_to_owned();
-        input.map_err(errno)
+        input.map_err(errno_of)
     })
 }
 
@@ -110,7 +110,7 @@ fn own_terminal() -> Result<OwnedFd, Errno> {
         .write(true)
         .custom_flags(libc::O_NOCTTY)
         .open("/dev/ptmx")
-        .map_err(errno)?;
+        .map_err(errno_of)?;
     let slave = controlling_terminal(&master)?;
     // Closing the master would hang the slave up. The end of the process closes it.
     std::mem::forget(master);

@@ -11,13 +11,13 @@ use sys::attempt::{
     Argument::{self, Number, Target, Text, Words},
     RawCall,
 };
+use sys::errno_of;
 use sys::mount::{attach, open_tree};
 
 use super::{FILTERED, HERE, NULL};
 use crate::probe::{
     ANY, Aim::Word, Class, Layer, LedgerEntry, NOTHING, Probe, TwinEnv, by, class, word,
 };
-use crate::reply::errno;
 
 const fn raw(name: &'static str, call: RawCall, arguments: &'static [Argument]) -> Probe {
     on_tmp(Probe::raw(name, call, arguments))
@@ -68,7 +68,7 @@ fn move_tree(aims: &[OsString]) -> Result<String, Errno> {
         .read(true)
         .custom_flags(libc::O_PATH)
         .open(word(aims, 0)?);
-    let target = target.map_err(errno)?;
+    let target = target.map_err(errno_of)?;
     let moved = match open_tree(c"/") {
         Ok(tree) => attach(tree, target),
         Err(_) => attach(std::io::stdin(), target),
@@ -87,14 +87,14 @@ fn pivot(aims: &[OsString]) -> Result<String, Errno> {
     // pivot_root(2) rejects a new root on a shared mount.
     let _ = mount(none, "/", none, MsFlags::MS_PRIVATE | MsFlags::MS_REC, none);
     if let Ok(place) = cover(aims) {
-        std::env::set_current_dir(place).map_err(errno)?;
+        std::env::set_current_dir(place).map_err(errno_of)?;
     }
     pivot_root(".", ".").map(|()| String::new())
 }
 
 /// Searches for a shared mount (proc_pid_mountinfo(5)).
 fn shared(_: &[OsString]) -> Result<String, Errno> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(errno)?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(errno_of)?;
     let shared = mounts.lines().find(|line| line.contains(" shared:"));
     shared.map(str::to_owned).ok_or(NOTHING)
 }

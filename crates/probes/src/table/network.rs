@@ -16,13 +16,13 @@ use nix::sys::socket::{
     setsockopt, socket, socketpair, sockopt,
 };
 use sys::attempt::{SharedAddress, connect_shared};
+use sys::errno_of;
 use sys::test_network;
 
 use crate::probe::{
     Aim::{self, Word},
     Call, Class, Layer, LedgerEntry, Probe, Refusal, SHARED, TwinEnv, by, class, word,
 };
-use crate::reply::errno;
 use crate::twin_env::NOWHERE_4;
 
 const NO_ROUTE: &[Refusal] = &[by(Layer::Supervisor, Errno::ENETUNREACH)];
@@ -207,7 +207,7 @@ fn ask(aims: &[OsString]) -> Result<String, Errno> {
         socket.send(b"selftest")?;
         socket.recv(&mut [0; 16])
     };
-    ask().map(|_| to.to_string()).map_err(errno)
+    ask().map(|_| to.to_string()).map_err(errno_of)
 }
 
 /// Connections while the address changes: at least the first number, and at most the second until both addresses were

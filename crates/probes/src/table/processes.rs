@@ -22,6 +22,7 @@ use sys::attempt::{
     Argument::{self, Buffer, Number, Target, Words},
     RawCall, call,
 };
+use sys::errno_of;
 use sys::fds::survives_exec;
 use sys::process::{Side, clone_process, get_descriptor, open_pidfd};
 use sys::seccomp::{Instruction, install_with_listener};
@@ -33,7 +34,6 @@ use crate::probe::{
     Aim::{self, Word},
     Class, Layer, LedgerEntry, NOTHING, Probe, Refusal, SHARED, TwinEnv, by, class, word,
 };
-use crate::reply::errno;
 
 const UNKNOWN: &[Refusal] = &[by(Layer::Filter, Errno::ENOSYS)];
 const UNSEEN: &[Refusal] = &[by(Layer::PidNamespace, Errno::ESRCH)];
@@ -191,13 +191,15 @@ fn take_descriptor(aims: &[OsString]) -> Result<String, Errno> {
 /// Opens a file for reading. Its path is the joined targets.
 pub(super) fn open_below(aims: &[OsString]) -> Result<String, Errno> {
     let path: OsString = aims.iter().map(OsString::as_os_str).collect();
-    fs::File::open(path).map(|_| String::new()).map_err(errno)
+    fs::File::open(path)
+        .map(|_| String::new())
+        .map_err(errno_of)
 }
 
 fn open_below_to_write(aims: &[OsString]) -> Result<String, Errno> {
     let path: OsString = aims.iter().map(OsString::as_os_str).collect();
     let file = fs::OpenOptions::new().write(true).open(path);
-    file.map(|_| String::new()).map_err(errno)
+    file.map(|_| String::new()).map_err(errno_of)
 }
 
 /// Sends SIGURG, which is ignored by default (signal(7)).
@@ -286,7 +288,7 @@ fn descriptors(_: &[OsString]) -> Result<String, Errno> {
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
             .collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => (0..MAX_DESCRIPTORS).collect(),
-        Err(error) => return Err(errno(error)),
+        Err(error) => return Err(errno_of(error)),
     };
     let inherited: Vec<String> = listed
         .into_iter()
@@ -311,7 +313,7 @@ fn crash(_: &[OsString]) -> Result<String, Errno> {
         .args([HOSTILE_ARGUMENT, CRASH])
         .current_dir(home)
         .status()
-        .map_err(errno)?;
+        .map_err(errno_of)?;
     match (status.signal(), status.core_dumped()) {
         (Some(_), true) => Ok(String::new()),
         (Some(_), false) => Err(NOTHING),

@@ -2,10 +2,10 @@
 
 use model::evidence::{Exit, FileKind};
 use model::report::{Purpose, Report};
+use model::text::grouped;
 
 use super::ledger::reason;
 use super::{Block, Budget, Section, Table, client, digest, fact, led, number, text, word};
-use crate::phrases::grouped;
 
 pub(super) fn left(report: &Report) -> Section {
     let left = report.evidence.files.iter();

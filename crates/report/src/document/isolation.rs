@@ -2,11 +2,11 @@
 
 use model::evidence::{Canary, CanaryMode, CanaryStatus, LayerNeed, LayerStatus};
 use model::report::Report;
+use model::text::count;
 
 use super::{
     Block, Budget, Fact, PAGE, SHORT, Section, Table, client, fact, mark, name, text, toned, word,
 };
-use crate::phrases::number_of;
 use crate::tone::Tone;
 
 /// Returns the isolation, in short or as two tables, and the gaps in the evidence.
@@ -140,7 +140,7 @@ fn counts(probes: &[Canary]) -> Vec<String> {
 /// Counts the probes, and describes those that did not hold.
 fn canary_in_short(report: &Report) -> Vec<Fact> {
     let probes = &report.evidence.canaries;
-    let number = number_of(probes.len() as u64, "probe");
+    let number = count(probes.len(), "probe");
     let counts = match counts(probes).as_slice() {
         [] => number,
         counts => format!("{number}: {}", counts.join(", ")),

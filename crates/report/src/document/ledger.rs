@@ -4,12 +4,13 @@ use model::case::Tier;
 use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
 use model::expected::{AttemptGroup, explained_groups, reached_limits};
 use model::report::{Purpose, Report};
+use model::text::{count, grouped};
 
 use super::summary::arguments;
 use super::{
     Block, Budget, Cell, Section, Table, client, fact, led, mark, number, own, text, word,
 };
-use crate::phrases::{self, at, grouped, number_of, quoted};
+use crate::phrases::{self, at, quoted};
 use crate::tone::Tone;
 
 /// Lists the attempts by program, destination and outcome.
@@ -32,10 +33,10 @@ pub(super) fn attempts(report: &Report) -> Section {
         .map(|attempt| attempt.count)
         .fold(0, u64::saturating_add);
     let what = "on the way to the stub or without a destination, not judged";
-    let setup = (setup > 0).then(|| fact("setup", format!("{} {what}", number_of(setup, "call"))));
+    let setup = (setup > 0).then(|| fact("setup", format!("{} {what}", count(setup, "call"))));
     let further = format!(
         "{} beyond those that are listed",
-        number_of(unlisted, "attempt")
+        count(unlisted, "attempt")
     );
     let further = (unlisted > 0).then(|| fact("further", further));
     let facts: Vec<_> = further.into_iter().chain(setup).collect();

@@ -2,11 +2,12 @@
 
 use model::evidence::{Before, Line as Kind, Record};
 use model::report::Report;
+use model::text::{count, grouped};
 
 use super::{
     Block, Budget, LONG, MAX_ENTRIES, Section, Table, client, led, number, own, text, word,
 };
-use crate::phrases::{at, grouped, number_of};
+use crate::phrases::at;
 
 /// Lists the records; consecutive records of one kind share a row.
 pub(super) fn records(report: &Report) -> Section {
@@ -63,7 +64,7 @@ pub(super) fn stderr(report: &Report) -> Option<Section> {
     let lines = stderr.tail.lines().skip(left_out);
     let lines = Table::of(Budget::Client, lines, |line| [text("line", client(line))]);
     let block = Block::Lines(lines);
-    let note = format!("last part of {}", number_of(stderr.bytes, "byte"));
+    let note = format!("last part of {}", count(stderr.bytes, "byte"));
     let section = || Section::new("stderr", "Standard error", note, [block]).only(LONG);
     (stderr.bytes > 0).then(section)
 }

@@ -2,6 +2,7 @@
 
 use model::evidence::Arg;
 use model::report::{BaselineOutcome, Client, Purpose, Report, Scope};
+use model::text::grouped;
 use model::time;
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
     own, text, word,
 };
 use crate::claims;
-use crate::phrases::{self, duration, grouped};
+use crate::phrases::{self, duration};
 
 /// Returns the case, the program, its arguments and profile, the sandbox, the time and the runner.
 pub(super) fn identity(report: &Report) -> Vec<Fact> {

@@ -2,9 +2,10 @@
 
 use model::evidence::{Attempt, AttemptKind, Evidence, Outcome};
 use model::report::{Purpose, Report};
+use model::text::{count, grouped};
 
 use super::{Block, Budget, Fold, PAGE, Section, Table, own, text, word};
-use crate::phrases::{at, duration, grouped, number_of, quoted, request_line};
+use crate::phrases::{at, duration, quoted, request_line};
 
 /// Lanes on one clock.
 #[derive(Debug)]
@@ -211,7 +212,7 @@ fn tried_at(attempt: &Attempt) -> Moment {
         .map_or("", |_| ", which the profile names");
     let often = match attempt.count {
         1 => String::new(),
-        more => format!(", the first of {}", number_of(more, "time")),
+        more => format!(", the first of {}", count(more, "time")),
     };
     let outcome = attempt.outcome.words();
     Moment {

@@ -4,12 +4,13 @@ use model::evidence::Request;
 use model::journal::{Body, Content, End, Head};
 use model::report::{Purpose, Report};
 use model::shape;
+use model::text::count;
 use serde_json::Value;
 
 use super::{
     Block, Budget, Fold, Medium, PAGE, Section, Table, client, digest, number, own, text, word,
 };
-use crate::phrases::{at, number_of, request_line};
+use crate::phrases::{at, request_line};
 
 /// Maximum number of requests with an open head.
 const MAX_OPEN_HEADS: usize = 3;
@@ -47,7 +48,7 @@ pub(super) fn heads_and_bodies(report: &Report, media: &[Medium]) -> Option<Sect
         .iter()
         .flat_map(|request| exchange(request, is_open))
         .collect();
-    let number = number_of(requests.len() as u64, "request");
+    let number = count(requests.len(), "request");
     let section = Section::new(
         "exchanges",
         "Heads and bodies",
@@ -67,7 +68,7 @@ fn exchange(request: &Request, is_open: bool) -> Vec<Fold> {
             let table = Table::of(Budget::Part, headers, |(name, value)| {
                 [text("header", client(name)), text("value", client(value))]
             });
-            let number = number_of(headers.len() as u64, "header");
+            let number = count(headers.len(), "header");
             (
                 own(format!("Head {seq}: ")) + client(version) + ", " + number,
                 table.blocks(),
@@ -90,7 +91,7 @@ fn exchange(request: &Request, is_open: bool) -> Vec<Fold> {
 /// Returns a body, folded, because its shape may be long. The line of the request tells of an empty body.
 fn content(seq: u64, body: &Body) -> Option<Fold> {
     let whole = if body.complete { "" } else { ", not whole" };
-    let length = number_of(body.bytes, "byte");
+    let length = count(body.bytes, "byte");
     let summary = own(format!("Body {seq}: {length}{whole}, sha256 ")) + digest(&body.sha256);
     let (what, blocks) = match &body.content {
         Content::Json { shape } => (own(", its shape"), shape_lines(shape)),

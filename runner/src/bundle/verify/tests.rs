@@ -242,7 +242,7 @@ fn each_difference_from_the_sums_has_a_line() {
                 symlink("report.md", at).unwrap();
             },
             "report.html",
-            "differs: report.html: a link, and a file is listed",
+            "differs: report.html: a symbolic link, and a file is listed",
         ),
         (
             |at| {
@@ -458,7 +458,7 @@ fn directory_without_sums_is_an_error() {
     assert!(
         said(directory.path())
             .0
-            .ends_with("expected a file, found a link")
+            .ends_with("expected a file, found a symbolic link")
     );
     fs::remove_file(&sums).unwrap();
     mkfifo(&sums, Mode::S_IRWXU).unwrap();

@@ -277,7 +277,7 @@ fn more_programs_and_destinations_than_are_listed_are_counted_and_the_exit_code_
     assert_eq!(far.report["verdict"], "failed");
     let told = gaps(&far);
     assert!(told.starts_with("\"cut\" \""), "{told}");
-    let headline = "python3: exit code 0; 1005 attempts, denied";
+    let headline = "python3: exit code 0; 1,005 attempts, denied";
     assert!(far.stderr.contains(headline), "{}", far.stderr);
 }
 

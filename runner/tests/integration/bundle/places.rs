@@ -33,9 +33,9 @@ fn unusable_directory_prevents_the_run() {
         ("beside", "found a file"),
         ("beside/evidence", "cannot make the directory"),
         ("full", "found inside in it"),
-        ("link", "found a link"),
-        ("link/", "found a link"),
-        ("dangling", "found a link"),
+        ("link", "found a symbolic link"),
+        ("link/", "found a symbolic link"),
+        ("dangling", "found a symbolic link"),
         ("absent/evidence", "No such file or directory"),
     ] {
         let run = Run::case_b().argument("--out").argument(place.at(name));

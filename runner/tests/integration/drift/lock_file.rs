@@ -373,6 +373,6 @@ fn a_report_does_not_replace_the_lock_file_that_the_run_reads() {
     let run = Run::case_b().argument("--report").argument(&report);
     assert_refused(
         with(run, &lock),
-        &["the report would replace the lock file"],
+        &["the report file would replace the lock file"],
     );
 }

@@ -152,7 +152,7 @@ fn a_report_that_would_replace_what_the_run_reads_is_wrong_use() {
         let run = run.argument("--profile").argument(&profile);
         let json = format!("json={}", report.display());
         let output = run.argument("--report").argument(json).output();
-        let told = format!("error: the report would replace {what}");
+        let told = format!("error: the report file would replace {what}");
         assert_refused(
             &output,
             2,

@@ -1,4 +1,7 @@
 //! One attempt of each class: the errno, the entries of the ledger, and the arrivals with and without the sandbox.
+//!
+//! The attempts are the fixture's own, so that a fault of the table of probes cannot hide here. A refused call by which
+//! nothing arrives, such as socket(2) of another family, is a row of that table only.
 
 use super::world::{sandboxed, without_sandbox};
 use super::{
@@ -82,10 +85,6 @@ classes! {
     a_mapped_address_leads_nowhere: "tcp-mapped" => "ENETUNREACH",
         [denied("connect", "inet6", "::ffff:192.0.2.2", 7000)],
         without the sandbox "ok" and "tcp 192.0.2.2:7000";
-    a_multipath_connection_leads_nowhere: "mptcp" => "EPROTONOSUPPORT",
-        [denied_socket("inet", "stream", 262, "EPROTONOSUPPORT")];
-    an_sctp_association_leads_nowhere: "sctp" => "EPROTONOSUPPORT",
-        [denied_socket("inet", "seqpacket", 132, "EPROTONOSUPPORT")];
     a_datagram_leads_nowhere: "udp-send-to" => "ENETUNREACH",
         [denied("sendto", "inet", FAR, 7001)],
         without the sandbox "ok" and "udp 192.0.2.2:7001";
@@ -128,19 +127,13 @@ classes! {
     a_packet_socket_does_not_exist: "packet-socket" => "EAFNOSUPPORT",
         [denied_socket("packet", "dgram", 0xB588, "EAFNOSUPPORT")],
         without the sandbox "ok" and "ethernet 0x88b5";
-    a_socket_to_the_host_of_a_virtual_machine_does_not_exist: "vsock" => "EAFNOSUPPORT",
-        [denied_socket("vsock", "stream", 0, "EAFNOSUPPORT")];
-    netlink_is_for_routes_and_nothing_else: "netlink-other" => "EPROTONOSUPPORT",
-        [denied_socket("netlink", "raw", 16, "EPROTONOSUPPORT")];
     an_abstract_name_of_the_namespace_around_leads_nowhere: "unix-abstract" => "ECONNREFUSED",
         [allowed("connect", "unix", "@outside-world", None)],
         without the sandbox "ok" and "unix @outside-world";
-    a_ring_does_not_exist: "io-uring" => "ENOSYS",
-        [plain("io_uring_setup", Some("ENOSYS"))];
     a_port_of_ones_own_is_an_attempt: "listen-fixed" => "ok",
-        [allowed("bind", "inet", "0.0.0.0", Some(8080)), plain("listen", None)];
+        [allowed("bind", "inet", "0.0.0.0", Some(8080)), plain("listen")];
     a_port_of_the_kernels_choice_is_an_attempt_once_it_listens: "listen-anywhere" => "ok",
-        [plain("listen", None)];
+        [plain("listen")];
     a_question_to_the_resolver_is_an_attempt: "dns-resolver" => "ok",
         [allowed("sendto", "inet", "127.0.0.1", Some(53))];
     a_connection_of_a_child_leads_nowhere: "child" => "ENETUNREACH",

@@ -187,6 +187,14 @@ fn ids_are_replaced_and_names_stay() {
         "agent/1.20241022",
         "2024.102201",
         "AppleWebKitFramework",
+        "HTTPServerURLMap",
+        "XMLHttpRequest",
+        "XMLHttpRequestURLMap",
+        "XMLHttpRequest2Handler",
+        "isHTTP2ServerEnabled",
+        "getBase64EncodedString",
+        "sha256WithRSAEncryption",
+        "getLLVMRemarkStreamer",
         "12345678a9é",
         "v1/messages/count/tokens/and/more",
         "1234567",
@@ -250,8 +258,24 @@ fn random_names_are_replaced_where_they_are_made_and_nowhere_else() {
             ("/tmp/tmp5jcky1i1", "/tmp/tmp{random}"),
             ("cp /tmp/tmp.AbCdEf0123/x y", "cp /tmp/tmp.{random}/x y"),
             ("/tmp/claude-aB3dEf/x", "/tmp/claude-{random}/x"),
+            ("/tmp/tmp.Ab3dE9xKq1", "/tmp/tmp.{random}"),
+            ("/tmp/tmp.AbcdEfxKqz", "/tmp/tmp.{random}"),
+            ("/tmp/tmpqwertzui", "/tmp/tmp{random}"),
+            ("/tmp/tmpx8k2_q1z", "/tmp/tmp{random}"),
+            ("/tmp/tmpk3Zq9X", "/tmp/tmp{random}"),
+            ("/tmp/.tmpAb3dE9/x", "/tmp/.tmp{random}/x"),
+            ("/tmp/pymp-x8k2_q1z", "/tmp/pymp-{random}"),
+            ("/tmp/pymp-qwertzui", "/tmp/pymp-{random}"),
+            ("/tmp/pip-unpack-6c7_l0ae", "/tmp/pip-unpack-{random}"),
+            ("/tmp/build_m0_kq3rx", "/tmp/build_{random}"),
+            // All letters, and no word.
+            ("/tmp/agent-QwErTz", "/tmp/agent-{random}"),
+            ("/tmp/agent.qwertZ", "/tmp/agent.{random}"),
+            ("/tmp/agent-271828", "/tmp/agent-{random}"),
         ],
     );
+    // A hexadecimal id keeps its placeholder with the length.
+    assert_replaced("ids", &[("/tmp/agent-a1b2c3d4", "/tmp/agent-{hex:8}")]);
     assert_kept(&[
         "tmp5jcky1i1",
         "/var/tmp5jcky1i1",
@@ -260,6 +284,18 @@ fn random_names_are_replaced_where_they_are_made_and_nowhere_else() {
         "/tmp/a/claude-aB3dEf",
         "/tmp/claude-aB3dE",
         "/tmp/claude-1000",
+        "/tmp/server",
+        "/tmp/config",
+        "/tmp/agent-server",
+        "/tmp/agent-config",
+        "/tmp/agent.socket",
+        "/tmp/tmpconfig",
+        "/tmp/.tmpserver",
+        "/tmp/tmp.properties",
+        "/tmp/agent-terminal",
+        "/tmp/agent-linux_64",
+        "/tmp/agent-version2",
+        "/tmp/HTTPServerURLMap",
     ]);
 }
 
