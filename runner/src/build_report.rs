@@ -2,7 +2,7 @@
 
 use judge::check;
 use model::audit::{ASKED_FOR, Audit, ProgramLocation};
-use model::case::{Case, Limits, PathRule, Preflight, Tier};
+use model::case::{Case, Limits, Origin, PathRule, Preflight, Tier};
 use model::evidence::{Arg, Evidence, Exit, FileWatch};
 use model::expected::Rules;
 use model::finding::{Finding, Verdict};
@@ -10,7 +10,7 @@ use model::profile::{ExpectedAttempt, Profile, Variable};
 use model::quote::shown_path;
 use model::report::{Client, Host, Policy, Report, Runner, Setting, WiderRule};
 use model::text::printable;
-use policy::{self, Reference};
+use policy::{self, PolicyError, Reference};
 use sandbox::core_dumps;
 use sandbox::error::SetupError;
 
@@ -210,11 +210,19 @@ fn arguments(prepared: &Prepared, prompts: &[&str]) -> Vec<Arg> {
 
 /// Returns the rules that permit more than the built-in case and the built-in profile. The built-in policies
 /// themselves have none.
+/// Reads a built-in file, unless `origin` has its text.
+fn unless_same<T>(
+    name: &str,
+    origin: &Origin,
+    read: fn(&Reference) -> Result<T, PolicyError>,
+) -> Option<T> {
+    let is_other = policy::text(name).is_ok_and(|text| *text != *origin.text);
+    is_other.then(|| read(&Reference::BuiltIn(name.to_owned())).ok())?
+}
+
 fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<WiderRule> {
     let mut wider = Vec::new();
-    if let Ok(built_in) = policy::case(&Reference::BuiltIn("case-b".to_owned()))
-        && built_in.origin.sha256 != case.origin.sha256
-    {
+    if let Some(built_in) = unless_same("case-b", &case.origin, policy::case) {
         wider.extend(more_paths(
             &case.sandbox.paths,
             &built_in.sandbox.paths,
@@ -225,9 +233,7 @@ fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<Wider
             &built_in.sandbox.limits,
         ));
     }
-    if let Ok(built_in) = policy::profile(&Reference::BuiltIn("reference".to_owned()))
-        && built_in.origin.sha256 != profile.origin.sha256
-    {
+    if let Some(built_in) = unless_same("reference", &profile.origin, policy::profile) {
         wider.extend(more_paths(&profile.paths, &built_in.paths, prepared));
         wider.extend(more_devices(profile, &built_in));
         wider.extend(more_side_requests(case, profile));

@@ -28,7 +28,6 @@ use model::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
 use model::journal::Control;
 use model::secret::SecretScanner;
 use nix::unistd::Pid;
-use sandbox::canary::outside::Outside;
 use sandbox::cgroup::Cgroup;
 use sandbox::counters::Counters;
 use sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
@@ -87,15 +86,15 @@ enum Phase {
     Finishing,
 }
 
-/// Runs the loop to the end of the run. The stage is ended in every case.
+/// Runs the loop to the end of the run. Returns the stage if only its own processes are left, which have been told to
+/// end; in every other case they have ended.
 ///
 /// # Errors
 /// Returns the errno of the runtime's own set-up (epoll, signals). Every other error is in the capture.
 pub(crate) async fn collect(
     mut stage: Stage,
-    outside: Outside,
     settings: CollectSettings<'_>,
-) -> std::io::Result<Capture> {
+) -> std::io::Result<(Capture, Option<Stage>)> {
     let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
     let (control, to_stage) =
         tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
@@ -106,7 +105,7 @@ pub(crate) async fn collect(
     let set_up = SetUp::new(
         (settings.plan, settings.secrets),
         pid,
-        (outside, cgroup),
+        cgroup,
         settings.clock,
         ask,
     );
@@ -174,8 +173,10 @@ pub(crate) async fn collect(
     // If init was lost, each process that the client started is ended one by one.
     set_up.refuse_new_processes();
     set_up.end_outside();
-    // The stage is dropped before its sockets close: a stage that ends by itself is no longer init's parent.
-    drop(stage);
+    // Before its sockets close: a stage that ends by itself is no longer init's parent.
+    stage.kill();
+    // Waits for every process, unless init has reported the end of all that the client started.
+    let stage = capture.moments.ended_us.map(|_| stage);
     drop((control, to_stage, channel));
     if capture.isolation.is_some() && capture.failure.is_none() {
         capture.gaps.extend(network_since(settings.plan));
@@ -186,7 +187,7 @@ pub(crate) async fn collect(
         Err(error) => capture.gaps.push(uncounted(&error)),
     }
     capture.take_ledger(set_up.into_supervisor());
-    Ok(capture)
+    Ok((capture, stage))
 }
 
 /// Gap for missing traffic counters: calls that the supervisor does not judge could have gone anywhere.

@@ -13,6 +13,7 @@ use model::text::count;
 use nix::errno::Errno;
 use sandbox::canary::targets::TargetsError;
 use sandbox::error::{SetupError, Step};
+use sandbox::spawn::{OwnNamespaces, Waiting};
 use sys::errno_of;
 use sys::process::ignore_file_size_signal;
 
@@ -87,8 +88,14 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
             });
         }
     };
+    // The stage makes its namespaces while the policies are read. If it cannot be started, the run itself tries again
+    // and says why.
+    let early = cli
+        .may_run_in_namespaces()
+        .then_some(OwnNamespaces::UserAndNetwork);
+    let waiting = early.and_then(|namespaces| Waiting::start(namespaces).ok());
     let code = match cli.resolve(std::env::var_os("PATH").as_deref()) {
-        Ok(Command::Run(request)) => run(&request),
+        Ok(Command::Run(request)) => run(&request, waiting),
         Ok(Command::Policy(action)) => policy(&action),
         Ok(Command::Doctor(action)) => doctor(action),
         Ok(Command::Selftest(request)) => self_test(request),
@@ -107,9 +114,9 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn run(request: &RunRequest) -> u8 {
+fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
     let purpose = request.workload.purpose();
-    match run::run(request) {
+    match run::run(request, waiting) {
         Ok(done) => {
             let has_messages = done.failure.is_some()
                 || done.kept.is_some()

@@ -9,11 +9,10 @@ use model::evidence::{Evidence, Exit};
 use model::finding::{Finding, Verdict};
 use model::report::Purpose;
 use report::human::Colour;
-use sandbox::canary::outside::Outside;
 use sandbox::error::SetupError;
 use sandbox::guard::TemporaryTrees;
 use sandbox::plan::ClientPaths;
-use sandbox::spawn;
+use sandbox::spawn::{self, Stage, Waiting};
 use sys::clock::Clock;
 use sys::process::absorb_one_signal;
 use thiserror::Error;
@@ -79,21 +78,22 @@ pub(crate) struct Done {
     pub(crate) before: Vec<u8>,
 }
 
-/// Makes one run and writes its reports.
+/// Makes one run and writes its reports. `waiting` is a stage that was started before the request was known.
 ///
 /// # Errors
 /// Returns the error that prevents a report. A run that could not be made is not an error here: its report says
 /// so.
-pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
+pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<Done, RunError> {
     let clock = Clock::start();
     let mut outputs = Outputs::open(request)?;
     let Launched {
         prepared,
         trees,
         mut capture,
+        _stage,
         digests,
         passed_over,
-    } = launch_in_strongest_tier(request, &outputs.files(), clock)?;
+    } = launch_in_strongest_tier(request, &outputs.files(), &mut waiting, clock)?;
     absorb_one_signal();
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
@@ -154,9 +154,10 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
         prepared,
         trees,
         mut capture,
+        _stage,
         passed_over,
         ..
-    } = launch_in_strongest_tier(request, &[], clock)?;
+    } = launch_in_strongest_tier(request, &[], &mut None, clock)?;
     let failure = capture.failure.take();
     let evidence = evidence_of(request, &prepared, capture, trees, clock, None);
     let checks = checks(&request.workload, &prepared, &evidence);
@@ -213,6 +214,8 @@ struct Launched {
     /// The client's directories, if they are on disk; they are removed with this value.
     trees: Option<TemporaryTrees>,
     capture: Capture,
+    /// Processes that are ending. They are reaped with this value, after the report is written.
+    _stage: Option<Stage>,
     digests: Digests,
     passed_over: Vec<PassedOver>,
 }
@@ -222,6 +225,7 @@ struct Launched {
 fn launch_in_strongest_tier(
     request: &RunRequest,
     files: &[PathBuf],
+    waiting: &mut Option<Waiting>,
     clock: Clock,
 ) -> Result<Launched, RunError> {
     let mut passed_over = Vec::new();
@@ -230,17 +234,21 @@ fn launch_in_strongest_tier(
     while let Some(tier) = tiers.next() {
         let made = match tier {
             Tier::Namespace => Ok(None),
-            Tier::Inherited => TemporaryTrees::make().map(Some),
+            Tier::Inherited => {
+                // Ended before the guard of the trees starts, which is no child of the sandbox.
+                *waiting = None;
+                TemporaryTrees::make().map(Some)
+            }
         };
         let places = match &made {
             Ok(Some(trees)) => trees.client_paths(),
             Ok(None) | Err(_) => ClientPaths::in_own_root(),
         };
         let prepared = prepare(request, files, tier, &places)?;
-        let (mut capture, trees) = match made {
+        let ((mut capture, stage), trees) = match made {
             Ok(trees) => {
-                let capture = launch_and_collect(request, &prepared, clock, &mut digests)?;
-                (capture, trees)
+                let ran = launch_and_collect(request, &prepared, waiting, clock, &mut digests)?;
+                (ran, trees)
             }
             Err(error) => (failed(&prepared, error), None),
         };
@@ -257,6 +265,7 @@ fn launch_in_strongest_tier(
             prepared,
             trees,
             capture,
+            _stage: stage,
             digests,
             passed_over,
         });
@@ -265,8 +274,8 @@ fn launch_in_strongest_tier(
     Err(RunError::NoTier)
 }
 
-fn failed(prepared: &Prepared, error: SetupError) -> Capture {
-    Capture::failed(error, &prepared.secrets)
+fn failed(prepared: &Prepared, error: SetupError) -> (Capture, Option<Stage>) {
+    (Capture::failed(error, &prepared.secrets), None)
 }
 
 /// Creates the sandbox's processes and collects their evidence. The program is hashed in a thread that starts
@@ -274,17 +283,21 @@ fn failed(prepared: &Prepared, error: SetupError) -> Capture {
 fn launch_and_collect(
     request: &RunRequest,
     prepared: &Prepared,
+    waiting: &mut Option<Waiting>,
     clock: Clock,
     digests: &mut Option<Digests>,
-) -> Result<Capture, RunError> {
+) -> Result<(Capture, Option<Stage>), RunError> {
     let limits = &request.workload.sandbox().limits;
-    let spawned = spawn::spawn(&prepared.plan);
-    // The next steps run while the stage creates its namespaces.
-    let outside = Outside::start(prepared.plan.tier, &prepared.plan.probe);
+    let plan = &prepared.plan;
+    // A stage that does not suit is ended.
+    let spawned = match waiting.take().filter(|waiting| waiting.suits(plan)) {
+        Some(waiting) => waiting.give(plan),
+        None => spawn::spawn(plan),
+    };
     Digests::keep_or_take(digests, prepared);
-    let (stage, outside) = match (spawned, outside) {
-        (Ok(stage), Ok(outside)) => (stage, outside),
-        (Err(error), _) | (Ok(_), Err(error)) => return Ok(failed(prepared, error)),
+    let stage = match spawned {
+        Ok(stage) => stage,
+        Err(error) => return Ok(failed(prepared, error)),
     };
     let settings = CollectSettings {
         plan: &prepared.plan,
@@ -305,7 +318,7 @@ fn launch_and_collect(
         .build()
         .map_err(RunError::EventLoop)?;
     runtime
-        .block_on(collect::collect(stage, outside, settings))
+        .block_on(collect::collect(stage, settings))
         .map_err(RunError::EventLoop)
 }
 

@@ -109,11 +109,13 @@ pub fn host_ids(identity: Identity) -> (u32, u32) {
     }
 }
 
-/// Drops the supplementary groups of root. An ordinary user cannot drop groups; they are not mapped inside.
-pub(crate) fn drop_groups(identity: Identity) -> Result<(), SetupError> {
-    match identity {
-        Identity::Mapped { .. } => setgroups(&[]).at(Step::DropGroups),
-        Identity::Own { .. } | Identity::Unmapped { .. } => Ok(()),
+/// Drops the supplementary groups of root, whose client gets an id of its own. An ordinary user cannot drop groups; they
+/// are not mapped inside.
+pub(crate) fn drop_groups() -> Result<(), SetupError> {
+    if Uid::current().is_root() {
+        setgroups(&[]).at(Step::DropGroups)
+    } else {
+        Ok(())
     }
 }
 

@@ -24,7 +24,7 @@ use thiserror::Error;
 use tokio::io::AsyncReadExt as _;
 
 use self::drive::Drive;
-use super::canary::outside::{self, OUTSIDE_ARGUMENT, Outside};
+use super::canary::outside::{self, OUTSIDE_ARGUMENT};
 use super::canary::targets::{Targets, TargetsError};
 use super::cgroup::Cgroup;
 use super::error::SetupError;
@@ -211,19 +211,12 @@ impl Sandbox {
         let secrets = SecretScanner::new(&plan.server.credential)
             .map_err(|error| SealError::Wait(io::Error::other(error)))?;
         let stage = spawn(&plan)?;
-        let outside = Outside::start(plan.tier, &plan.probe)?;
         let cgroup = stage.cgroup.as_ref();
         let cgroup = cgroup.map(Cgroup::describe).map_err(String::clone);
         let process = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
         // The receiver is dropped: this owner does not need the lines of standard output at a connection.
         let (questions, _) = tokio::sync::mpsc::channel(1);
-        let set_up = SetUp::new(
-            (&plan, &secrets),
-            process,
-            (outside, cgroup),
-            clock,
-            questions,
-        );
+        let set_up = SetUp::new((&plan, &secrets), process, cgroup, clock, questions);
         let mut run = Drive::new(stage, set_up)?;
         let ended = run.drive(self.timeout);
         drop((held, targets));

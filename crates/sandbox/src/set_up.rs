@@ -32,7 +32,7 @@ pub struct SetUp<'p> {
     clock: Clock,
     secrets: &'p SecretScanner,
     stage: Pid,
-    /// Probes outside, until the judgement.
+    /// Probes outside, from the stage's service to the judgement.
     outside: Option<Outside>,
     /// Limits of the sandbox's cgroup, or the reason for having none.
     cgroup: Result<String, String>,
@@ -107,7 +107,7 @@ impl<'p> SetUp<'p> {
     pub fn new(
         (plan, secrets): (&'p Plan, &'p SecretScanner),
         stage: Pid,
-        (outside, cgroup): (Outside, Result<String, String>),
+        cgroup: Result<String, String>,
         clock: Clock,
         questions: tokio::sync::mpsc::Sender<LinesWanted>,
     ) -> Self {
@@ -116,7 +116,7 @@ impl<'p> SetUp<'p> {
             clock,
             secrets,
             stage,
-            outside: Some(outside),
+            outside: None,
             cgroup,
             questions,
             last_report: None,
@@ -144,7 +144,10 @@ impl<'p> SetUp<'p> {
                 self.last_report = Some("the stub serves");
                 let stub = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
                 self.network = Some((StubAddresses { stub, elsewhere }, network));
-                match self.supervise() {
+                // Not earlier: until now the stage waits for answers of this process.
+                let started = Outside::start(self.plan.tier, &self.plan.probe)
+                    .map(|outside| self.outside = Some(outside));
+                match started.and_then(|()| self.supervise()) {
                     Ok(()) => StageStep::Serving(stub),
                     Err(error) => StageStep::Failed(error),
                 }
@@ -237,7 +240,10 @@ impl<'p> SetUp<'p> {
     /// the client's.
     fn judge(&mut self, report: &SelfCheck) -> Result<Judgement, SetupError> {
         self.is_judged = true;
-        let refused = self.outside.take().map(Outside::refused).transpose()?;
+        let refused = match self.outside.take() {
+            Some(outside) => outside.refused()?,
+            None => Vec::new(),
+        };
         let namespaces = namespaces()?;
         let (Some((addresses, network)), Some(supervisor)) = (&self.network, &self.supervisor)
         else {
@@ -256,7 +262,7 @@ impl<'p> SetUp<'p> {
             stub_port: addresses.stub.port(),
             namespaces: &namespaces,
             filters: own_filters(),
-            refused: &refused.unwrap_or_default(),
+            refused: &refused,
             cgroup: &self.cgroup,
             recorded: &recorded,
         };

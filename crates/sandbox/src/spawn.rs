@@ -2,6 +2,7 @@
 //!
 //! A fork would copy the runner's heap and environment with secrets of the host into the stage.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -24,7 +25,9 @@ use sys::process::{OWN_FILE, Pauses, reset_child_signal, wait_within};
 
 use super::cgroup::{self, Cgroup};
 use super::error::{At as _, SetupError, Step};
+use super::message::{self, FromStage};
 use super::plan::{Identity, Plan};
+use super::weaken::Protection;
 use super::{identity, reaper};
 
 /// Hidden first argument that starts this executable as the stage.
@@ -58,62 +61,161 @@ pub struct Stage {
     others: Vec<Pid>,
 }
 
+/// Namespaces that the stage makes before it has its plan, by their words in its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnNamespaces {
+    /// A user and a network namespace.
+    UserAndNetwork,
+    /// A user namespace; in a test build only.
+    User,
+    /// None.
+    None,
+}
+
+impl OwnNamespaces {
+    const ALL: [Self; 3] = [Self::UserAndNetwork, Self::User, Self::None];
+
+    fn of(plan: &Plan) -> Self {
+        if plan.is_inherited() {
+            Self::None
+        } else if plan.keeps(Protection::NetworkNamespace) {
+            Self::UserAndNetwork
+        } else {
+            Self::User
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::UserAndNetwork => "user+network",
+            Self::User => "user",
+            Self::None => "none",
+        }
+    }
+
+    /// Finds the namespaces that the stage's arguments name.
+    pub(super) fn among(arguments: impl IntoIterator<Item = OsString>) -> Option<Self> {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        Self::ALL
+            .into_iter()
+            .find(|one| arguments.iter().any(|argument| argument == one.word()))
+    }
+}
+
+/// A started stage that waits for its plan. It makes its namespaces meanwhile, so start it before the plan is made.
+/// Dropping this value ends the stage.
+pub struct Waiting {
+    stage: Stage,
+    namespaces: OwnNamespaces,
+    /// Ends of the stage and of the client, sent or closed with the plan.
+    init_channel: OwnedFd,
+    resolver_questions: OwnedFd,
+}
+
+impl Waiting {
+    /// Starts a stage.
+    ///
+    /// # Errors
+    /// The failed step. No process is left then.
+    pub fn start(namespaces: OwnNamespaces) -> Result<Self, SetupError> {
+        // The stage becomes the stub and the parent of init, so it must not inherit descriptors of the caller.
+        close_on_exec_from(3).at(Step::StartStage)?;
+        let others = other_children()?;
+        let (control, stage_control) = UnixStream::pair().at(Step::StartStage)?;
+        let (channel, init_channel) = message_pair()?;
+        let (questions, resolver_questions) = message_pair()?;
+        let (stdout, client_stdout) = pipe2(OFlag::O_CLOEXEC).at(Step::StartStage)?;
+        let (stderr, client_stderr) = pipe2(OFlag::O_CLOEXEC).at(Step::StartStage)?;
+        reset_child_signal();
+        prctl::set_child_subreaper(true).at(Step::StartStage)?;
+        let process = Command::new(OWN_FILE)
+            .arg0(STAGE_NAME)
+            .args([STAGE_ARGUMENT, namespaces.word()])
+            .env_clear()
+            .stdin(Stdio::from(OwnedFd::from(stage_control)))
+            .stdout(Stdio::from(client_stdout))
+            .stderr(Stdio::from(client_stderr))
+            .spawn()
+            .at_object(Step::StartStage, OWN_FILE)?;
+        let stage = Stage {
+            process,
+            control,
+            channel,
+            questions,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            cgroup: Err(String::new()),
+            ends_by_itself: namespaces != OwnNamespaces::None,
+            others,
+        };
+        Ok(Self {
+            stage,
+            namespaces,
+            init_channel,
+            resolver_questions,
+        })
+    }
+
+    /// Checks whether the stage has made the namespaces that `plan` asks for.
+    pub fn suits(&self, plan: &Plan) -> bool {
+        self.namespaces == OwnNamespaces::of(plan)
+    }
+
+    /// Sends the plan. The stage starts no process before it has the plan, so all later ones are in the cgroup.
+    ///
+    /// # Errors
+    /// The failed step, of the stage as well. No process is left then.
+    pub fn give(self, plan: &Plan) -> Result<Stage, SetupError> {
+        let Self {
+            mut stage,
+            init_channel,
+            resolver_questions,
+            ..
+        } = self;
+        for pipe in stage.stdout.iter().chain(&stage.stderr) {
+            give_to_client(pipe, plan)?;
+        }
+        let process = stage.process.id();
+        stage.cgroup = Cgroup::make(cgroup::Limits::of(plan)).and_then(|group| {
+            let admitted = group.admit(process);
+            admitted.map(|()| group).map_err(|error| error.to_string())
+        });
+        if let Err(error) = send_plan(plan, &stage.control, &[init_channel, resolver_questions]) {
+            return Err(stage.early_end(error));
+        }
+        stage.set_nonblocking()?;
+        Ok(stage)
+    }
+}
+
 /// Starts the stage and sends it the plan.
 ///
 /// # Errors
 /// The failed step. No process is left then.
 pub fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
-    // The stage becomes the stub and the parent of init, so it must not inherit descriptors of the caller.
-    close_on_exec_from(3).at(Step::StartStage)?;
-    let others = other_children()?;
-    let (control, stage_control) = UnixStream::pair().at(Step::StartStage)?;
-    let (channel, init_channel) = message_pair()?;
-    let (questions, resolver_questions) = message_pair()?;
-    let (stdout, client_stdout) = client_pipe(plan)?;
-    let (stderr, client_stderr) = client_pipe(plan)?;
-    reset_child_signal();
-    prctl::set_child_subreaper(true).at(Step::StartStage)?;
-    let process = Command::new(OWN_FILE)
-        .arg0(STAGE_NAME)
-        .arg(STAGE_ARGUMENT)
-        .env_clear()
-        .stdin(Stdio::from(OwnedFd::from(stage_control)))
-        .stdout(Stdio::from(client_stdout))
-        .stderr(Stdio::from(client_stderr))
-        .spawn()
-        .at_object(Step::StartStage, OWN_FILE)?;
-    // The stage starts no process before it has the plan, so all later ones are in the group.
-    let cgroup = Cgroup::make(cgroup::Limits::of(plan)).and_then(|group| {
-        let admitted = group.admit(process.id());
-        admitted.map(|()| group).map_err(|error| error.to_string())
-    });
-    let mut stage = Stage {
-        process,
-        control,
-        channel,
-        questions,
-        stdout: Some(stdout),
-        stderr: Some(stderr),
-        cgroup,
-        ends_by_itself: !plan.is_inherited(),
-        others,
-    };
-    if let Err(error) = send_plan(plan, &stage.control, &[init_channel, resolver_questions]) {
-        return Err(stage.with_end(error));
-    }
-    stage.set_nonblocking()?;
-    Ok(stage)
+    Waiting::start(OwnNamespaces::of(plan))?.give(plan)
 }
 
 impl Stage {
-    /// Adds the exit status of the stage to an `EPIPE`, which a closed socket gives.
-    fn with_end(&mut self, mut error: SetupError) -> SetupError {
-        if error.errno == Errno::EPIPE as i32
-            && let Ok(Some(status)) = wait_within(&mut self.process, LAST_GASP)
-        {
+    /// Replaces an `EPIPE`, which a closed socket gives, by the step that the stage reports as failed. Without a
+    /// report, adds the exit status of the stage.
+    fn early_end(&mut self, mut error: SetupError) -> SetupError {
+        if error.errno != Errno::EPIPE as i32 {
+            return error;
+        }
+        if let Ok(FromStage::Failed { error }) = message::read_line(&self.control) {
+            return error;
+        }
+        if let Ok(Some(status)) = wait_within(&mut self.process, LAST_GASP) {
             error.object = format!("its process {} has ended, {status}", self.process.id());
         }
         error
+    }
+
+    /// Kills the stage; the kernel or init itself then ends init. Dropping this value waits for both.
+    pub fn kill(&mut self) {
+        // kill fails only for a process that has been reaped already.
+        let _ = self.process.kill();
     }
 
     fn set_nonblocking(&self) -> Result<(), SetupError> {
@@ -132,8 +234,7 @@ impl Stage {
 /// kernel cannot end within [`LAST_GASP`] is left.
 impl Drop for Stage {
     fn drop(&mut self) {
-        // kill fails only for a process that has been reaped already.
-        let _ = self.process.kill();
+        self.kill();
         let _ = wait_within(&mut self.process, LAST_GASP);
         if self.is_alone_within(LAST_GASP) {
             return;
@@ -206,18 +307,16 @@ fn message_pair() -> Result<(OwnedFd, OwnedFd), SetupError> {
     .at(Step::StartStage)
 }
 
-/// Makes a pipe whose writing end belongs to the client's user, so that the client may open /dev/stdout.
-fn client_pipe(plan: &Plan) -> Result<(OwnedFd, OwnedFd), SetupError> {
-    let (read, write) = pipe2(OFlag::O_CLOEXEC).at(Step::StartStage)?;
-    let (uid, gid) = identity::host_ids(plan.identity);
-    if !plan.is_inherited() {
-        if matches!(plan.identity, Identity::Mapped { .. }) && identity::free_ids().is_none() {
-            return Err(Errno::EINVAL).at_object(Step::HandOverPipes, identity::NO_FREE_ID);
-        }
-        fchown(&write, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
-            .at(Step::HandOverPipes)?;
+/// Gives a pipe to the client's user, so that the client may open /dev/stdout. Both ends are one inode.
+fn give_to_client(pipe: &OwnedFd, plan: &Plan) -> Result<(), SetupError> {
+    if plan.is_inherited() {
+        return Ok(());
     }
-    Ok((read, write))
+    if matches!(plan.identity, Identity::Mapped { .. }) && identity::free_ids().is_none() {
+        return Err(Errno::EINVAL).at_object(Step::HandOverPipes, identity::NO_FREE_ID);
+    }
+    let (uid, gid) = identity::host_ids(plan.identity);
+    fchown(pipe, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).at(Step::HandOverPipes)
 }
 
 /// Sends the plan and the stage's ends of the sockets. The plan holds the credential, so it travels in a sealed memory

@@ -17,6 +17,7 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
 use nix::sys::stat::{Mode, umask};
@@ -35,7 +36,7 @@ use super::netns_check::{self, Network};
 use super::plan::{Identity, Plan, Ports};
 use super::resolver::{self, Resolver};
 use super::sock_diag::SocketDiag;
-use super::weaken::Protection;
+use super::spawn::OwnNamespaces;
 use super::{core_dumps, filter, identity, landlock, privilege};
 
 /// Role of the process after the clone of init.
@@ -98,7 +99,8 @@ pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode 
     else {
         return ExitCode::FAILURE;
     };
-    let done = receive_plan(&control).and_then(|(plan, ends)| {
+    let done = make_own_namespaces().and_then(|()| {
+        let (plan, ends) = receive_plan(&control)?;
         match make_namespaces(&plan, &control, ends)? {
             Role::Init(inheritance) => Ok(Some((plan, inheritance))),
             Role::Stub {
@@ -129,7 +131,8 @@ pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode 
     }
 }
 
-fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role, SetupError> {
+/// Makes the user and the network namespace, which needs no plan. Neither has an id or a device yet.
+fn make_own_namespaces() -> Result<(), SetupError> {
     chdir("/").at(Step::ReceivePlan)?;
     // Reset SIGCHLD and the umask inherited from the caller.
     reset_child_signal();
@@ -137,9 +140,24 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
     core_dumps::leave_out_memory();
     // The terminal sends Ctrl-C to the whole foreground group, but only the runner handles it.
     setsid().at(Step::NewSession)?;
+    // The runner checks the hard limit for what the plan needs.
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).at(Step::ReceivePlan)?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).at(Step::ReceivePlan)?;
+    let flags = match OwnNamespaces::among(std::env::args_os()) {
+        Some(OwnNamespaces::UserAndNetwork) => CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET,
+        Some(OwnNamespaces::User) => CloneFlags::CLONE_NEWUSER,
+        Some(OwnNamespaces::None) => return Ok(()),
+        None => return Err(Errno::EINVAL).at(Step::UserAndNetworkNamespace),
+    };
+    identity::drop_groups()?;
+    unshare(flags).at(Step::UserAndNetworkNamespace)?;
+    // The new capabilities have cleared the death signal (prctl(2)).
+    prctl::set_pdeathsig(Signal::SIGKILL).at(Step::ArmDeathSignal)
+}
+
+/// Completes the namespaces, opens the sockets inside, and clones init.
+fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role, SetupError> {
     if !plan.is_inherited() {
-        identity::drop_groups(plan.identity)?;
-        unshare(namespaces(plan)).at(Step::UserAndNetworkNamespace)?;
         write_maps(control, plan.identity)?;
         identity::become_inside_group(plan.identity)?;
     }
@@ -185,14 +203,6 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
             },
         },
     )
-}
-
-fn namespaces(plan: &Plan) -> CloneFlags {
-    if plan.keeps(Protection::NetworkNamespace) {
-        CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET
-    } else {
-        CloneFlags::CLONE_NEWUSER
-    }
 }
 
 /// Clone flags of the namespaces of init and the client, in addition to the stage's user and network namespace.

@@ -9,8 +9,8 @@ use report::Form;
 
 use super::options::{isolation, scenario};
 use super::{
-    Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, PolicyCommand, RunOptions,
-    SelftestOptions, UsageError, audit, reports,
+    Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
+    RunOptions, SelftestOptions, UsageError, audit, reports,
 };
 use crate::request::{
     Baseline, ClientProgram, DiffRequest, DoctorAction, InitAction, PolicyAction, RunRequest,
@@ -36,6 +36,22 @@ pub(crate) enum Command {
 }
 
 impl Cli {
+    /// Checks for a command that makes a run with namespaces of its own, where the host can.
+    pub(crate) fn may_run_in_namespaces(&self) -> bool {
+        let isolation = match &self.command {
+            CliCommand::Audit(options) => options.isolation,
+            CliCommand::CaseA(options)
+            | CliCommand::CaseB(options)
+            | CliCommand::Run { options, .. } => options.isolation,
+            CliCommand::Doctor(_)
+            | CliCommand::Selftest(_)
+            | CliCommand::Diff(_)
+            | CliCommand::Verify(_)
+            | CliCommand::Policy { .. } => return false,
+        };
+        isolation != IsolationArgument::Inherited
+    }
+
     /// Resolves the command line. Reads the policies that it names, and finds the client. A bare name of a client is
     /// looked up in `search_path`, the variable PATH.
     pub(crate) fn resolve(self, search_path: Option<&OsStr>) -> Result<Command, UsageError> {

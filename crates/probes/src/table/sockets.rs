@@ -169,7 +169,7 @@ mod foreign {
     use nix::errno::Errno;
     use nix::sys::wait::{WaitStatus, waitpid};
     use sys::attempt;
-    use sys::process::{Side, clone_process};
+    use sys::process::run_in_shared_memory;
 
     pub(super) fn socket_i386(_: &[OsString]) -> Result<String, Errno> {
         in_child(|| attempt::socket_i386(libc::AF_INET as u32, libc::SOCK_DGRAM as u32).map(drop))
@@ -186,18 +186,11 @@ mod foreign {
     /// Makes a call in a child process and returns EPERM if a signal ended the child. Filters kill callers of foreign
     /// interfaces, and kernels without these interfaces send SIGSEGV.
     fn in_child(call: fn() -> Result<(), Errno>) -> Result<String, Errno> {
-        match clone_process(0)? {
-            Side::Child => sys::process::exit_now(call().map_or_else(|errno| errno as i32, |()| 0)),
-            Side::Parent(child) => {
-                let WaitStatus::Exited(_, errno) = waitpid(child, None)? else {
-                    return Err(Errno::EPERM);
-                };
-                if errno == 0 {
-                    Ok(String::new())
-                } else {
-                    Err(Errno::from_raw(errno))
-                }
-            }
+        let child = run_in_shared_memory(|| call().map_or_else(|errno| errno as i32, |()| 0))?;
+        match waitpid(child, None)? {
+            WaitStatus::Exited(_, 0) => Ok(String::new()),
+            WaitStatus::Exited(_, errno) => Err(Errno::from_raw(errno)),
+            _ => Err(Errno::EPERM),
         }
     }
 }
