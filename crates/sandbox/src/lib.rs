@@ -39,7 +39,8 @@
 //! ```
 //!
 //! [`Sandbox`] is the whole of it in one call. An owner with a server inside, an event loop or limits of its own makes
-//! a [`plan`], starts it with [`spawn`](spawn::spawn), and drives it with [`set_up`].
+//! a [`plan`], starts it with [`spawn`](spawn::spawn), and drives it with [`set_up`]. An owner whose plan takes time
+//! starts the stage before, as [`spawn::Waiting`].
 //!
 //! # Processes
 //!
@@ -57,7 +58,7 @@
 //! | step | process | reason for the place |
 //! |---|---|---|
 //! | 1 groups dropped (root) | stage | an unmapped group would stay with the client |
-//! | 2 user and network namespace | stage | always, also as root: capabilities are limited to the namespace |
+//! | 2 user and network namespace | stage | always, also as root: capabilities are limited to the namespace; before the plan comes, since it takes long |
 //! | 3 id maps | runner (root), stage (user) | only a writer outside may map an id that is not its own |
 //! | 4 death signal, parent compared | stage | finds that the runner has ended already |
 //! | 5 loopback up, links and routes listed | stage | a network with more than `lo` ends the run |

@@ -187,10 +187,13 @@ mod foreign {
     /// interfaces, and kernels without these interfaces send SIGSEGV.
     fn in_child(call: fn() -> Result<(), Errno>) -> Result<String, Errno> {
         let child = run_in_shared_memory(|| call().map_or_else(|errno| errno as i32, |()| 0))?;
-        match waitpid(child, None)? {
-            WaitStatus::Exited(_, 0) => Ok(String::new()),
-            WaitStatus::Exited(_, errno) => Err(Errno::from_raw(errno)),
-            _ => Err(Errno::EPERM),
+        let WaitStatus::Exited(_, errno) = waitpid(child, None)? else {
+            return Err(Errno::EPERM);
+        };
+        if errno == 0 {
+            Ok(String::new())
+        } else {
+            Err(Errno::from_raw(errno))
         }
     }
 }
