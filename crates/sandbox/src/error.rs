@@ -222,6 +222,8 @@ impl SetupError {
                 | Step::ReadOnlyRoot
                 | Step::HostName
         ) || (self.step == Step::TakeSource && is_call_refused)
+            // With namespaces the client has another user, whose process this root may not read.
+            || (self.step == Step::Supervise && errno == Errno::EACCES)
     }
 }
 

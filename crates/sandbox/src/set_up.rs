@@ -202,11 +202,17 @@ impl<'p> SetUp<'p> {
             }
             FromInit::Probed { report } => {
                 self.last_report = Some("the canary was made");
-                InitStep::Judged(Box::new(self.judge(&report)))
+                match self.supervisors_failure() {
+                    Some(error) => InitStep::Failed(error),
+                    None => InitStep::Judged(Box::new(self.judge(&report))),
+                }
             }
             FromInit::Started => InitStep::Started,
             FromInit::NotStarted { errno } => InitStep::NotStarted(Errno::from_raw(errno)),
-            FromInit::Failed { error } => InitStep::Failed(error),
+            // Without its supervisor, the client's process fails in a later step.
+            FromInit::Failed { error } => {
+                InitStep::Failed(self.supervisors_failure().unwrap_or(error))
+            }
             FromInit::Ending => {
                 self.refuse_new_processes();
                 InitStep::Continue
@@ -247,11 +253,14 @@ impl<'p> SetUp<'p> {
             self.questions.clone(),
             (self.plan, self.stage),
             self.secrets,
-        )
-        .at(Step::Supervise)?;
+        )?;
         self.supervisor = Some(supervisor);
         self.supervised_us = Some(self.clock.elapsed_us());
         Ok(())
+    }
+
+    fn supervisors_failure(&self) -> Option<SetupError> {
+        self.supervisor.as_ref().and_then(Supervisor::failure)
     }
 
     /// Decides on the release: every required layer read back, every probe held. After a good judgement, calls count as

@@ -101,8 +101,42 @@ pub fn receive(listener: impl AsFd) -> Result<Notification, Errno> {
 /// SECCOMP_IOCTL_NOTIF_ID_VALID: returns true if the caller still waits, so that memory read from its thread is its
 /// own.
 pub fn is_valid(listener: impl AsFd, id: u64) -> bool {
+    check_valid(listener, id).is_ok()
+}
+
+fn check_valid(listener: impl AsFd, id: u64) -> Result<(), Errno> {
     // SAFETY: the kernel reads the one u64 that the pointer addresses.
-    unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), ID_VALID, &raw const id) == 0 }
+    let result = unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), ID_VALID, &raw const id) };
+    Errno::result(result).map(drop)
+}
+
+/// Makes each request about a notification with an id that no notification has, which the kernel refuses with `ENOENT`.
+///
+/// # Errors
+/// The first request that fails in another way, as in a seccomp filter around this process, and its errno.
+pub fn try_requests(listener: impl AsFd) -> Result<(), (&'static str, Errno)> {
+    /// The kernel draws the first id at random, so that a listener reaches this one in a lifetime of no machine.
+    const NO_ID: u64 = 0;
+    let listener = listener.as_fd();
+    let requests = [
+        ("SECCOMP_IOCTL_NOTIF_ID_VALID", check_valid(listener, NO_ID)),
+        (
+            "SECCOMP_IOCTL_NOTIF_SEND",
+            answer(listener, NO_ID, Answer::Continue),
+        ),
+        (
+            "SECCOMP_IOCTL_NOTIF_ADDFD",
+            answer_with_descriptor(listener, NO_ID, listener, true),
+        ),
+    ];
+    for (name, result) in requests {
+        match result {
+            Err(Errno::ENOENT) => {}
+            Err(errno) => return Err((name, errno)),
+            Ok(()) => return Err((name, Errno::EEXIST)),
+        }
+    }
+    Ok(())
 }
 
 /// SECCOMP_IOCTL_NOTIF_SEND: answers a notification.
