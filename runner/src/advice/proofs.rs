@@ -94,7 +94,9 @@ pub(crate) fn main() -> ExitCode {
         prove("pivot_root", entered != Err(Errno::ENOENT));
         // The next two need the same capabilities, which AppArmor may have dropped.
         if open_tree(c"/").is_ok() {
-            prove("ioctl", loopback_up() == Err(Errno::EPERM));
+            let failed = loopback_up().err();
+            // ENODEV: this kernel has no loopback device.
+            prove("ioctl", failed.is_some_and(|errno| errno != Errno::ENODEV));
             // A domain with rules for files refuses mount(2), and no other mount call (landlock(7)).
             let passes = mounted == Err(Errno::ENOENT);
             prove(

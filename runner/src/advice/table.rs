@@ -4,9 +4,10 @@ use caps::Capability;
 use nix::errno::Errno;
 use nix::errno::Errno::{
     E2BIG, EACCES, EAGAIN, EBUSY, EFBIG, EINVAL, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSPC,
-    ENOSYS, EOPNOTSUPP, EPERM, ESRCH, ETIMEDOUT, EUSERS,
+    ENOSYS, ENOTTY, EOPNOTSUPP, EPERM, ESRCH, ETIMEDOUT, EUSERS,
 };
 use sandbox::error::{SetupError, Step};
+use sandbox::netns_check::ROUTE_THROUGH_LOOPBACK;
 
 use super::Advice;
 use super::evidence::{Engine, Evidence};
@@ -129,8 +130,10 @@ const ROWS: &[Row] = &[
         "a limit on processes or memory is reached, or a filter around the runner refuses the call",
         &[RAISE_LIMITS, PERMIT_IN_FILTER]),
     row(&[], &[EAGAIN, ENOMEM], certain, "a limit on processes or memory is reached", &[RAISE_LIMITS]),
-    row(&[], &[EMFILE, ENFILE], certain, "the limit of open files is reached",
-        &[Do("`ulimit -n 1024`, or `ulimit -Hn 1024` as root")]),
+    row(&[], &[EMFILE], certain, "the limit of open files is too low for a run",
+        &[Do("`ulimit -n 1024`, as root if the hard limit is lower")]),
+    row(&[], &[ENFILE], certain, "the limit of open files of the whole system is reached",
+        &[Do("`sudo sysctl fs.file-max=1000000`")]),
     row(&[], &[EFBIG], certain, "the limit of a file's length is reached", &[Do("`ulimit -f unlimited`")]),
     row(&[], &[ENOENT], without_proc,
         "/proc is not mounted where the runner is started",
@@ -185,6 +188,13 @@ const ROWS: &[Row] = &[
         "this root cannot become another user",
         &[ORDINARY_USER, Do("in a container: `--cap-add CHOWN --cap-add SETGID --cap-add SETUID --cap-add SETFCAP --cap-add DAC_OVERRIDE`")]),
 
+    row(&[Step::Supervise], &[EACCES], lacking_file_capabilities,
+        "this root cannot read the client's process, which has another user",
+        &[ORDINARY_USER, Do("in a container: `--cap-add DAC_OVERRIDE`")]),
+
+    row(&[], &[], |evidence, error| filters_before(evidence, error).filter(|_| is_refused_ioctl(error)),
+        "a filter around the runner refuses ioctl(2)",
+        &[PERMIT_IN_FILTER]),
     row(&[Step::Filter], &[EBUSY], |evidence, _| evidence.is_wsl.then(String::new),
         "the init of WSL holds the only listener that a chain of seccomp filters may have",
         &[Do("start the runner in a container or a virtual machine")]),
@@ -228,6 +238,10 @@ const ROWS: &[Row] = &[
         "already inside a sandbox, which refuses the sockets of the canary",
         &[OUTSIDE]),
 
+    row(&[Step::InheritedNetwork], &[],
+        |_, error| error.object.starts_with(ROUTE_THROUGH_LOOPBACK).then(|| error.object.clone()),
+        "connections to other addresses would wait in loopback instead of being refused",
+        &[Do("`sudo ip route del DESTINATION dev lo`, for IPv6 with `ip -6`")]),
     row(&[Step::InheritedNetwork], &[], certain,
         "this network namespace has more than loopback, so it cannot isolate a run",
         &[Do("docker run --network none …"), Do("podman run --network none …")]),
@@ -359,6 +373,21 @@ fn lacking_capabilities(evidence: &Evidence, _: &SetupError) -> Option<String> {
     is_lacking.then(|| format!("it lacks {}", missing.join(", ")))
 }
 
+fn lacking_file_capabilities(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let either = [
+        Capability::CAP_DAC_OVERRIDE,
+        Capability::CAP_DAC_READ_SEARCH,
+    ];
+    let has_one = either.iter().any(|one| evidence.capabilities.contains(one));
+    let [first, second] = either;
+    (evidence.uid == 0 && !has_one).then(|| format!("it lacks {first} and {second}"))
+}
+
+/// The kernel has the requests of a listener, and refuses none of ours with these errnos.
+fn is_refused_ioctl(error: &SetupError) -> bool {
+    error.errno == ENOTTY as i32 || error.object.starts_with("SECCOMP_IOCTL_")
+}
+
 fn filters_before(evidence: &Evidence, _: &SetupError) -> Option<String> {
     (evidence.filters > 0).then(|| evidence.restrictions())
 }
@@ -406,7 +435,10 @@ pub(super) fn advise(error: &SetupError, evidence: &Evidence) -> Advice {
             fixes.push(fix);
         }
     }
-    Advice { cause, fixes }
+    Advice {
+        cause: Some(cause),
+        fixes,
+    }
 }
 
 /// Formats a fix for the known engine. Docker and Podman spell most options in the same way.
@@ -443,11 +475,11 @@ fn unknown(error: &SetupError, evidence: &Evidence) -> Advice {
         .collect();
     let errno = Errno::from_raw(error.errno);
     Advice {
-        cause: format!(
+        cause: Some(format!(
             "the cause is unknown: the kernel answered {errno:?} to the attempt to {}; {}",
             error.step,
             at_hand.join("; ")
-        ),
+        )),
         fixes: vec!["please report it, with the output of `runner doctor`".to_owned()],
     }
 }

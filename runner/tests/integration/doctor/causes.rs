@@ -82,12 +82,24 @@ fn filter_around_the_runner_is_named_with_its_call() {
     for (words, errno, call) in [
         ("namespaces", "EPERM", "refusing unshare, clone"),
         ("loopback", "EPERM", "refusing ioctl"),
+        ("loopback-typed", "ENOTTY", "refusing ioctl"),
         ("mounts", "EPERM", "refusing mount"),
         ("mount-descriptors", "ENOSYS", "refusing open_tree"),
         ("pivot-root", "EINVAL", "refusing pivot_root"),
     ] {
         for by in [ROOT, USER] {
             assert_cause(by, words, errno, call, None);
+        }
+    }
+}
+
+#[test]
+fn filter_that_types_no_descriptor_is_named() {
+    needs_sandbox!();
+    let cause = "a filter around the runner refuses ioctl(2)";
+    for words in ["notification-receiving", "notification-answering"] {
+        for by in [ROOT, USER] {
+            assert_cause(by, words, "ENOTTY", cause, None);
         }
     }
 }
@@ -180,6 +192,6 @@ fn runner_inside_a_runner_names_the_sandbox() {
         let said = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(3), "{said}");
         let text = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("fix already inside a sandbox"), "{said}");
+        assert!(text.contains("cause already inside a sandbox"), "{said}");
     }
 }
