@@ -4,6 +4,8 @@
 //! memory, memory files and kernel memory. The group is made below the runner's group or one of its ancestors: the
 //! first whose children have these limits (cgroups(7), "Delegation").
 
+pub mod surrounding;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io, thread};

@@ -193,7 +193,8 @@ impl std::fmt::Display for Step {
 }
 
 /// Errnos of exhausted resources, which no other isolation avoids.
-const EXHAUSTED: [Errno; 4] = [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE];
+pub(crate) const EXHAUSTED: [Errno; 4] =
+    [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE];
 
 impl SetupError {
     /// Checks whether the host refuses namespaces or their mounts, so that isolation `inherited` may still work.

@@ -106,11 +106,15 @@ impl Supervisor {
         if !notify::sizes_match().at(step)? {
             return Err(Errno::EINVAL).at(step);
         }
-        if let Err((request, errno)) = notify::try_requests(&listener) {
-            return Err(errno).at_object(step, request);
-        }
         let refuses = plan.keeps(Protection::Refusals);
         let on_behalf = plan.is_inherited() && refuses;
+        let mut tried = notify::try_requests(&listener);
+        if on_behalf {
+            tried = tried.and_then(|()| notify::try_descriptors(&listener));
+        }
+        if let Err((request, errno)) = tried {
+            return Err(errno).at_object(step, request);
+        }
         let sockets = on_behalf.then(|| Sockets::start(addresses)).transpose();
         let sockets = sockets.at(step)?;
         let shared = Arc::new(Shared::default());

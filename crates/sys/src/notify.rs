@@ -110,33 +110,39 @@ fn check_valid(listener: impl AsFd, id: u64) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// Makes each request about a notification with an id that no notification has, which the kernel refuses with `ENOENT`.
+/// An id that no notification has: the kernel draws the first one at random, and counts up.
+const NO_ID: u64 = 0;
+
+/// Checks that this process may make the requests of a supervisor, with an id that the kernel refuses with `ENOENT`.
 ///
 /// # Errors
 /// The first request that fails in another way, as in a seccomp filter around this process, and its errno.
 pub fn try_requests(listener: impl AsFd) -> Result<(), (&'static str, Errno)> {
-    /// The kernel draws the first id at random, so that a listener reaches this one in a lifetime of no machine.
-    const NO_ID: u64 = 0;
     let listener = listener.as_fd();
-    let requests = [
-        ("SECCOMP_IOCTL_NOTIF_ID_VALID", check_valid(listener, NO_ID)),
-        (
-            "SECCOMP_IOCTL_NOTIF_SEND",
-            answer(listener, NO_ID, Answer::Continue),
-        ),
-        (
-            "SECCOMP_IOCTL_NOTIF_ADDFD",
-            answer_with_descriptor(listener, NO_ID, listener, true),
-        ),
-    ];
-    for (name, result) in requests {
-        match result {
-            Err(Errno::ENOENT) => {}
-            Err(errno) => return Err((name, errno)),
-            Ok(()) => return Err((name, Errno::EEXIST)),
-        }
+    must_know("SECCOMP_IOCTL_NOTIF_ID_VALID", check_valid(listener, NO_ID))?;
+    let answered = answer(listener, NO_ID, Answer::Continue);
+    must_know("SECCOMP_IOCTL_NOTIF_SEND", answered)
+}
+
+/// Checks the same for [`answer_with_descriptor`].
+///
+/// # Errors
+/// The name of the request, and its errno.
+pub fn try_descriptors(listener: impl AsFd) -> Result<(), (&'static str, Errno)> {
+    let listener = listener.as_fd();
+    let answered = answer_with_descriptor(listener, NO_ID, listener, true);
+    must_know("SECCOMP_IOCTL_NOTIF_ADDFD", answered)
+}
+
+fn must_know(
+    request: &'static str,
+    result: Result<(), Errno>,
+) -> Result<(), (&'static str, Errno)> {
+    match result {
+        Err(Errno::ENOENT) => Ok(()),
+        Err(errno) => Err((request, errno)),
+        Ok(()) => Err((request, Errno::EEXIST)),
     }
-    Ok(())
 }
 
 /// SECCOMP_IOCTL_NOTIF_SEND: answers a notification.

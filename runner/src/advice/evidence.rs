@@ -8,6 +8,7 @@ use std::{env, fs};
 use caps::{CapSet, Capability};
 use model::text::count;
 use nix::unistd::geteuid;
+use sandbox::cgroup::surrounding::{OuterLimit, Resource};
 
 use super::mounts::Mounts;
 use super::proofs;
@@ -88,6 +89,10 @@ pub(crate) struct Evidence {
     pub(super) hidepid: Option<String>,
     /// True if a Landlock domain around this process forbids mounts.
     pub(super) in_landlock_domain: bool,
+    /// Tightest limit of processes of the surrounding cgroups.
+    pub(super) process_limit: Option<OuterLimit>,
+    /// Tightest limit of memory of the surrounding cgroups.
+    pub(super) memory_limit: Option<OuterLimit>,
 }
 
 impl Evidence {
@@ -136,6 +141,8 @@ impl Evidence {
             filters_of_init: filters_of("1"),
             no_new_privileges: nix::sys::prctl::get_no_new_privs() == Ok(true),
             in_landlock_domain: is_proved(proofs::LANDLOCK_DOMAIN),
+            process_limit: Resource::Processes.outer_limit(),
+            memory_limit: Resource::Memory.outer_limit(),
             filtered_calls: calls.map(str::to_owned).collect(),
             lacks_notification: read("/proc/sys/kernel/seccomp/actions_avail")
                 .is_some_and(|actions| !actions.contains("user_notif")),

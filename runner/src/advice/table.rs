@@ -72,6 +72,10 @@ const ORDINARY_USER: Fix = Do("start the runner as an ordinary user");
 const RAISE_LIMITS: Fix =
     Do("`ulimit -u unlimited -v unlimited -d unlimited`, and in Docker `--pids-limit 512`");
 
+const RAISE_CGROUP_MEMORY: Fix = Do(
+    "raise the limit of that cgroup to 512 MiB: `--memory 512m` of Docker and Podman, `MemoryMax=512M` of systemd",
+);
+
 /// Steps that make a namespace or need a capability in it.
 const NAMESPACES: &[Step] = &[
     Step::UserAndNetworkNamespace,
@@ -108,6 +112,9 @@ const ROWS: &[Row] = &[
     row(&[Step::CompleteSetUp], &[ESRCH], |_, error| error.object.contains("SIGSYS").then(String::new),
         "a system call filter around the runner ends processes for a call of the set-up",
         &[OUTSIDE, Do("start the container with a seccomp profile that refuses calls with an errno")]),
+    row(&[Step::CompleteSetUp], &[ESRCH], killed_for_memory,
+        "the kernel killed a process because the memory of the runner's cgroup ran out",
+        &[RAISE_CGROUP_MEMORY]),
     row(&[Step::CompleteSetUp], &[ESRCH], filters_before,
         "a process of the sandbox was killed, from outside or by a filter around the runner",
         &[Do("`sudo dmesg` lists the processes that the kernel killed when memory ran out, or for a system call")]),
@@ -126,6 +133,12 @@ const ROWS: &[Row] = &[
     row(NAMESPACES, &[], filter,
         "a system call filter around the runner refuses a call that makes namespaces or mounts",
         &[Do("start the runner outside of the program that installed the filter, such as a container without a profile for it")]),
+    row(&[], &[EAGAIN], few_processes,
+        "the runner's cgroup allows too few processes",
+        &[Do("raise the limit of that cgroup to 512: `--pids-limit 512` of Docker and Podman, `TasksMax=512` of systemd")]),
+    row(&[], &[ENOMEM], little_memory,
+        "the runner's cgroup allows too little memory",
+        &[RAISE_CGROUP_MEMORY]),
     row(&[], &[EAGAIN, ENOMEM], filters_before,
         "a limit on processes or memory is reached, or a filter around the runner refuses the call",
         &[RAISE_LIMITS, PERMIT_IN_FILTER]),
@@ -390,6 +403,30 @@ fn is_refused_ioctl(error: &SetupError) -> bool {
 
 fn filters_before(evidence: &Evidence, _: &SetupError) -> Option<String> {
     (evidence.filters > 0).then(|| evidence.restrictions())
+}
+
+/// Processes and threads of a run and of the doctor around it, with a reserve.
+const RUN_PROCESSES: u64 = 24;
+/// Memory of a run with the reference client, in bytes, with a reserve.
+const RUN_MEMORY: u64 = 16 << 20;
+
+fn few_processes(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let limit = evidence.process_limit.as_ref()?;
+    let is_few = limit.limit.saturating_sub(limit.used) < RUN_PROCESSES;
+    is_few.then(|| limit.to_string())
+}
+
+fn little_memory(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let limit = evidence.memory_limit.as_ref()?;
+    let is_little = limit.limit.saturating_sub(limit.used) < RUN_MEMORY;
+    is_little.then(|| limit.to_string())
+}
+
+/// The count of killed processes may be of another time, so the limit must be too low now.
+fn killed_for_memory(evidence: &Evidence, error: &SetupError) -> Option<String> {
+    let kills = evidence.memory_limit.as_ref()?.kills;
+    let proof = little_memory(evidence, error).filter(|_| kills > 0)?;
+    Some(format!("{proof}, {kills} killed"))
 }
 
 fn old_kernel(evidence: &Evidence, _: &SetupError) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use caps::Capability;
 use nix::errno::Errno;
+use sandbox::cgroup::surrounding::OuterLimit;
 use sandbox::error::{SetupError, Step};
 
 use super::evidence::{Engine, Evidence};
@@ -186,6 +187,53 @@ fn filter_that_imitates_a_limit_is_named() {
         "ulimit -u",
     );
     assert_cause(&limit, &plain(), "memory is reached", "ulimit -u");
+}
+
+fn outer_limit(limit: u64, used: u64, kills: u64) -> Option<OuterLimit> {
+    Some(OuterLimit {
+        file: "/sys/fs/cgroup/a/max".into(),
+        limit,
+        used,
+        kills,
+    })
+}
+
+#[test]
+fn limit_of_the_cgroup_is_named_if_it_leaves_too_little() {
+    let few = error(Step::CloneClient, Errno::EAGAIN);
+    let with = |process_limit| Evidence {
+        process_limit,
+        ..plain()
+    };
+    let tight = with(outer_limit(7, 3, 0));
+    let cause = "/sys/fs/cgroup/a/max is 7, 3 in use";
+    assert_cause(&few, &tight, cause, "--pids-limit");
+    let wide = with(outer_limit(512, 3, 0));
+    assert_cause(&few, &wide, "a limit on processes or memory", "ulimit -u");
+    let memory = error(Step::CloneClient, Errno::ENOMEM);
+    assert_cause(&memory, &tight, "processes or memory", "ulimit -u");
+    let little = |limit, kills| Evidence {
+        memory_limit: outer_limit(limit, 1 << 20, kills),
+        ..plain()
+    };
+    let cause = "allows too little memory";
+    assert_cause(&memory, &little(3 << 20, 0), cause, "--memory 512m");
+    assert_cause(&memory, &little(1 << 30, 0), "processes or", "ulimit -u");
+}
+
+/// A count of killed processes proves nothing under a limit that leaves enough, and neither does a limit without kills.
+#[test]
+fn kill_for_memory_of_the_cgroup_is_named() {
+    let killed = error(Step::CompleteSetUp, Errno::ESRCH);
+    let with = |limit, kills| Evidence {
+        memory_limit: outer_limit(limit, 1 << 20, kills),
+        ..plain()
+    };
+    let cause = "memory of the runner's cgroup ran out";
+    assert_cause(&killed, &with(3 << 20, 2), cause, "--memory 512m");
+    for evidence in [with(3 << 20, 0), with(1 << 30, 2)] {
+        assert_cause(&killed, &evidence, "killed from outside", "dmesg");
+    }
 }
 
 #[test]

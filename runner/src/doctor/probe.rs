@@ -214,6 +214,13 @@ fn killed(signal: i32) -> Advice {
             "`ulimit -d unlimited; ulimit -v unlimited`",
         );
     }
+    if signal == libc::SIGKILL {
+        return Advice::of(&SetupError {
+            step: Step::CompleteSetUp,
+            object: String::new(),
+            errno: Errno::ESRCH as i32,
+        });
+    }
     advice(
         &format!("signal {signal} ended the process that tried it"),
         "look for the sender in the kernel's log (`dmesg`)",
