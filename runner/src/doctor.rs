@@ -32,6 +32,7 @@ use sys::process::reset_child_signal;
 use thiserror::Error;
 
 use crate::advice::Evidence;
+use crate::prepare::{MIN_OPEN_FILES, open_enough_files};
 use crate::request::DoctorAction;
 use probe::{Need, Probe, Status};
 
@@ -86,6 +87,8 @@ impl Examination {
         // Trials must not inherit our caller's descriptors. If the kernel refuses, the trials report it.
         let _ = close_on_exec_from(3);
         reset_child_signal();
+        // A run raises its soft limit. The trial of a run reports a hard limit that is too low.
+        let _ = open_enough_files(MIN_OPEN_FILES, 0);
         let mut of_case = trial::CASE.make();
         let mut probes = of_case.clone();
         if of_case

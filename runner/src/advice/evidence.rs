@@ -87,6 +87,8 @@ pub(crate) struct Evidence {
     pub(super) covered_proc: Vec<String>,
     /// Mount option of /proc that hides processes, such as `hidepid=2`.
     pub(super) hidepid: Option<String>,
+    /// True if no filter refuses rulesets of Landlock.
+    pub(super) answers_landlock: bool,
     /// True if a Landlock domain around this process forbids mounts.
     pub(super) in_landlock_domain: bool,
     /// Tightest limit of processes of the surrounding cgroups.
@@ -140,6 +142,7 @@ impl Evidence {
             filters: filters_of("self").unwrap_or(0),
             filters_of_init: filters_of("1"),
             no_new_privileges: nix::sys::prctl::get_no_new_privs() == Ok(true),
+            answers_landlock: is_proved(proofs::LANDLOCK_ANSWERS),
             in_landlock_domain: is_proved(proofs::LANDLOCK_DOMAIN),
             process_limit: Resource::Processes.outer_limit(),
             memory_limit: Resource::Memory.outer_limit(),
@@ -174,9 +177,15 @@ impl Evidence {
             .is_some_and(|filters| self.filters > filters)
     }
 
-    /// True if a seccomp filter was installed before.
-    pub(crate) fn has_filters(&self) -> bool {
-        self.filters > 0
+    /// True if an earlier filter refuses rulesets of Landlock; `None` if that is unknown.
+    pub(crate) fn is_landlock_filtered(&self) -> Option<bool> {
+        if self.filters == 0 || self.answers_landlock {
+            return Some(false);
+        }
+        let mut calls = self.filtered_calls.iter();
+        calls
+            .any(|call| call == proofs::LANDLOCK_CALL)
+            .then_some(true)
     }
 
     /// Both maps of ids, on one line.

@@ -72,6 +72,11 @@ const ORDINARY_USER: Fix = Do("start the runner as an ordinary user");
 const RAISE_LIMITS: Fix =
     Do("`ulimit -u unlimited -v unlimited -d unlimited`, and in Docker `--pids-limit 512`");
 
+const LANDLOCK_REFUSED: &str =
+    "the kernel has Landlock, and a filter around the runner refuses its calls";
+const PERMIT_LANDLOCK: Fix = Do(
+    "permit landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in that filter: Docker 20.10.10, Podman 4 or later do",
+);
 const RAISE_CGROUP_MEMORY: Fix = Do(
     "raise the limit of that cgroup to 512 MiB: `--memory 512m` of Docker and Podman, `MemoryMax=512M` of systemd",
 );
@@ -224,25 +229,24 @@ const ROWS: &[Row] = &[
     row(&[Step::Filter], &[], filters_before,
         "a filter around the runner refuses seccomp filters with user notification",
         &[Do("permit seccomp(2) in that filter, or start the runner outside of it")]),
+    row(&[Step::Landlock, Step::LandlockAlone], &[], filtered_landlock, LANDLOCK_REFUSED, &[PERMIT_LANDLOCK]),
     row(&[Step::Landlock], &[EOPNOTSUPP], unlisted_landlock,
         "Landlock is not in the kernel's list of security modules",
         &[Do("boot with `lsm=landlock,…` in front of the modules that are listed")]),
-    row(&[Step::Landlock, Step::LandlockAlone], &[EPERM, ENOSYS, EACCES], listed_landlock,
-        "the kernel has Landlock, and a filter around the runner refuses its calls",
-        &[Do("permit landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in that filter: Docker 20.10.10, Podman 4 or later do")]),
+    row(&[Step::Landlock, Step::LandlockAlone], &[EPERM, ENOSYS, EACCES], listed_landlock, LANDLOCK_REFUSED, &[PERMIT_LANDLOCK]),
     row(&[Step::Landlock, Step::LandlockAlone], &[E2BIG], certain,
         "already inside a sandbox of 16 Landlock domains, and no more can be nested",
         &[OUTSIDE]),
-    row(&[Step::Landlock], &[], filters_before,
+    row(&[Step::Landlock], &[], perhaps_filtered_landlock,
         "Landlock is missing in this kernel, or a filter around the runner refuses it",
         &[Do("use Linux 6.2 or later, with landlock in its list of security modules: boot with `lsm=landlock,…`"),
-          Do("permit landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in that filter")]),
+          PERMIT_LANDLOCK]),
     row(&[Step::Landlock], &[], certain,
         "Landlock is missing or older than ABI 3",
         &[Do("use Linux 6.2 or later, with landlock in its list of security modules: boot with `lsm=landlock,…`")]),
-    row(&[Step::LandlockAlone], &[], filters_before,
+    row(&[Step::LandlockAlone], &[], perhaps_filtered_landlock,
         "without namespaces Landlock ABI 6 is needed, and this kernel lacks it or a filter around the runner refuses it",
-        &[Do("use Linux 6.12 or later, with landlock in its list of security modules"), PERMIT_IN_FILTER]),
+        &[Do("use Linux 6.12 or later, with landlock in its list of security modules"), PERMIT_LANDLOCK]),
     row(&[Step::LandlockAlone], &[], certain,
         "without namespaces Landlock ABI 6 is needed",
         &[Do("use Linux 6.12 or later, with landlock in its list of security modules")]),
@@ -446,8 +450,16 @@ fn unlisted_landlock(evidence: &Evidence, _: &SetupError) -> Option<String> {
     (has_landlock(evidence) == Some(false)).then(|| evidence.modules.clone())?
 }
 
-fn listed_landlock(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    (has_landlock(evidence) == Some(true) && evidence.filters > 0).then(|| evidence.restrictions())
+fn listed_landlock(evidence: &Evidence, error: &SetupError) -> Option<String> {
+    perhaps_filtered_landlock(evidence, error).filter(|_| has_landlock(evidence) == Some(true))
+}
+
+fn filtered_landlock(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    (evidence.is_landlock_filtered() == Some(true)).then(|| evidence.restrictions())
+}
+
+fn perhaps_filtered_landlock(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    (evidence.is_landlock_filtered() != Some(false)).then(|| evidence.restrictions())
 }
 
 /// Returns the advice of the first row that applies, or the evidence at hand with an unknown cause.

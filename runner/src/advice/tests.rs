@@ -457,6 +457,26 @@ fn filter_and_landlock_causes_follow_their_proof() {
         "refuses its calls",
         "permit landlock",
     );
+    for (step, errno) in [
+        (Step::Landlock, Errno::EOPNOTSUPP),
+        (Step::LandlockAlone, Errno::ENOSYS),
+    ] {
+        let missing = error(step, errno);
+        let hedge = "a filter around the runner refuses it";
+        assert_cause(&missing, &filtered, hedge, "permit landlock");
+        let refusing = Evidence {
+            filtered_calls: vec!["landlock_create_ruleset".to_owned()],
+            ..filtered.clone()
+        };
+        let cause = "the kernel has Landlock, and a filter";
+        assert_cause(&missing, &refusing, cause, "permit landlock");
+        let answering = Evidence {
+            answers_landlock: true,
+            ..filtered.clone()
+        };
+        let advice = advise(&missing, &answering);
+        assert_eq!(advice, advise(&missing, &plain()));
+    }
     let trees = error(Step::TakeSource, Errno::ENOSYS);
     assert_unknown(&trees, &plain());
     let unknown_call = Evidence {

@@ -104,6 +104,23 @@ fn filter_that_types_no_descriptor_is_named() {
     }
 }
 
+/// The kernel of this machine has Landlock: it knows the calls that the filter lets through.
+#[test]
+fn filter_that_hides_landlock_is_named() {
+    needs_sandbox!();
+    let cause = "the kernel has Landlock, and a filter around the runner refuses its calls";
+    let errno = "EOPNOTSUPP";
+    for words in ["landlock", "landlock-absent"] {
+        for by in [ROOT, USER] {
+            assert_cause(by, words, errno, cause, None);
+            let examined = Examined::of(by(doctor().on_a_host_without(words)));
+            for abi in 1..=7 {
+                examined.assert_refused(&format!("landlock-abi-{abi}"), Some(errno), cause);
+            }
+        }
+    }
+}
+
 /// Such a root has no trace of an engine.
 #[test]
 fn container_without_a_name_is_no_docker() {
