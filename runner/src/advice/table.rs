@@ -4,7 +4,7 @@ use caps::Capability;
 use nix::errno::Errno;
 use nix::errno::Errno::{
     E2BIG, EACCES, EAGAIN, EBUSY, EFBIG, EINVAL, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSPC,
-    ENOSYS, ENOTTY, EOPNOTSUPP, EPERM, ESRCH, ETIMEDOUT, EUSERS,
+    ENOSYS, ENOTTY, EOPNOTSUPP, EPERM, EROFS, ESRCH, ETIMEDOUT, EUSERS,
 };
 use sandbox::error::{SetupError, Step};
 use sandbox::netns_check::ROUTE_THROUGH_LOOPBACK;
@@ -104,6 +104,8 @@ const OTHER_USER: &[Step] = &[
     Step::WriteIdMaps,
     Step::BecomeInsideUser,
 ];
+/// Steps that open /dev/null, by their own or for a process.
+const OPENING_NULL: &[Step] = &[Step::StartGuard, Step::TryOutside, Step::StandardInput];
 const DENIED: &[Errno] = &[EPERM, EACCES];
 
 #[rustfmt::skip]
@@ -159,6 +161,24 @@ const ROWS: &[Row] = &[
     row(&[], &[ENOENT], without_null,
         "/dev/null is missing in this root",
         &[Do("`mount --rbind /dev ROOT/dev` before the runner is started in ROOT")]),
+    row(OPENING_NULL, &[EACCES],
+        |evidence, _| evidence.null_without_devices.as_ref().map(|target| format!("nodev is an option of the mount {target}")),
+        "the file system of /dev/null permits no devices",
+        &[Do("mount it with the option `dev`, or `mount --rbind /dev ROOT/dev` before the runner is started in ROOT")]),
+    row(OPENING_NULL, &[EACCES],
+        |evidence, _| evidence.null_mode.map(|mode| format!("its mode is {mode:04o}")),
+        "not every user may read and write /dev/null",
+        &[Do("`sudo chmod 666 /dev/null`")]),
+    row(OPENING_NULL, &[EACCES], in_domain,
+        "already inside a sandbox, whose Landlock rules forbid writing to /dev/null",
+        &[OUTSIDE]),
+    row(&[Step::TakeSource], &[ENOENT],
+        |_, error| error.object.starts_with("/dev/").then(String::new),
+        "this root lacks a device that the policy names",
+        &[Do("`mount --rbind /dev ROOT/dev` before the runner is started in ROOT")]),
+    row(&[Step::WriteIdMaps], &[EROFS], certain,
+        "/proc is read-only where the runner is started",
+        &[Do("`mount -o remount,rw /proc`, or mount another one: `mount -t proc proc /proc`")]),
 
     row(MAKING, &[ENOSPC, EUSERS], zero_limit,
         "the limit of namespaces is 0",
@@ -173,13 +193,15 @@ const ROWS: &[Row] = &[
         "this kernel was built without such namespaces",
         &[Do("use a kernel with CONFIG_USER_NS, CONFIG_NET_NS, CONFIG_PID_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS")]),
 
-    row(&[Step::PrivateMounts], &[EPERM],
-        |evidence, _| fact(evidence.in_landlock_domain, "mount(2) fails with EPERM where open_tree(2) works"),
+    row(&[Step::PrivateMounts], &[EPERM], in_domain,
         "already inside a sandbox, whose Landlock rules forbid every mount",
         &[OUTSIDE]),
     row(USER, &[EPERM], |evidence, _| evidence.chroot.clone(),
         "this is a chroot, in which the kernel refuses user namespaces (user_namespaces(7))",
         &[Do("start the runner outside of it, or enter the directory by pivot_root(2), as `bwrap --dev-bind DIRECTORY /` and container engines do")]),
+    row(USER, &[EPERM], |evidence, _| evidence.covered_root.clone(),
+        "another mount covers this root, in which the kernel then refuses user namespaces",
+        &[Do("enter the upper one as root: `nsenter --mount=/proc/self/ns/mnt runner …`")]),
     row(&[Step::UserAndNetworkNamespace, Step::HandOverPipes], &[EPERM, EINVAL], unmapped,
         "the user of this process has no id in its user namespace",
         &[Do("write the maps of that namespace: `unshare --map-root-user …`")]),
@@ -310,11 +332,14 @@ fn without_proc(evidence: &Evidence, error: &SetupError) -> Option<String> {
     fact(evidence.lacks_proc && is_below, "/proc/self does not exist")
 }
 
-/// Proof for steps that open /dev/null, by their own or for a process.
 fn without_null(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    let opens = [Step::StartGuard, Step::TryOutside, Step::StandardInput];
     let object = error.object.starts_with("/dev/");
-    (evidence.lacks_null && (object || opens.contains(&error.step))).then(String::new)
+    (evidence.lacks_null && (object || OPENING_NULL.contains(&error.step))).then(String::new)
+}
+
+fn in_domain(evidence: &Evidence, _: &SetupError) -> Option<String> {
+    let proof = "mount(2) fails with EPERM where open_tree(2) works";
+    fact(evidence.in_landlock_domain, proof)
 }
 
 fn zero_limit(evidence: &Evidence, _: &SetupError) -> Option<String> {

@@ -528,6 +528,57 @@ fn minimal_root_lacks_a_named_file() {
     assert_cause(&initial, &ram, "initial RAM file system", "switch_root");
 }
 
+#[test]
+fn null_device_that_does_not_open_names_its_reason() {
+    for step in [Step::StartGuard, Step::TryOutside, Step::StandardInput] {
+        let refused = error(step, Errno::EACCES);
+        assert_unknown(&refused, &plain());
+        let mode = Evidence {
+            null_mode: Some(0o600),
+            ..plain()
+        };
+        assert_cause(&refused, &mode, "its mode is 0600", "chmod 666");
+        let nodev = Evidence {
+            null_without_devices: Some("/dev".to_owned()),
+            ..plain()
+        };
+        assert_cause(&refused, &nodev, "option of the mount /dev", "--rbind");
+        let domain = Evidence {
+            in_landlock_domain: true,
+            ..plain()
+        };
+        assert_cause(&refused, &domain, "forbid writing to /dev/null", "outside");
+    }
+    let other = Evidence {
+        null_mode: Some(0o600),
+        ..plain()
+    };
+    assert_unknown(&error(Step::OpenTrees, Errno::EACCES), &other);
+}
+
+#[test]
+fn missing_device_of_a_rule_is_told_from_a_path() {
+    let at = |path: &str| SetupError {
+        object: path.to_owned(),
+        ..error(Step::TakeSource, Errno::ENOENT)
+    };
+    assert_cause(&at("/dev/zero"), &plain(), "lacks a device", "--rbind /dev");
+    assert_unknown(&at("/opt/zero"), &plain());
+}
+
+#[test]
+fn covered_root_and_frozen_proc_are_named() {
+    let refused = error(Step::UserAndNetworkNamespace, Errno::EPERM);
+    let covered = Evidence {
+        covered_root: Some("mount 9 covers it, mount 7".to_owned()),
+        ..plain()
+    };
+    assert_cause(&refused, &covered, "mount 9 covers it", "nsenter");
+    let frozen = error(Step::WriteIdMaps, Errno::EROFS);
+    assert_cause(&frozen, &plain(), "/proc is read-only", "remount,rw");
+    assert_unknown(&error(Step::HostName, Errno::EROFS), &plain());
+}
+
 /// Docker and Podman spell the option in the same way, so a known engine gets one command.
 #[test]
 fn known_engine_gets_its_own_command_once() {

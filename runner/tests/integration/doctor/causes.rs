@@ -177,6 +177,20 @@ fn root_without_devices_is_named() {
     }
 }
 
+#[test]
+fn unusual_mount_is_named() {
+    needs_sandbox!();
+    for (words, errno, cause) in [
+        ("writable-proc", "EROFS", "/proc is read-only"),
+        ("devices", "EACCES", "nodev is an option of the mount /dev"),
+        ("uncovered-root", "EPERM", "another mount covers this root"),
+    ] {
+        for by in [ROOT, USER] {
+            assert_cause(by, words, errno, cause, None);
+        }
+    }
+}
+
 /// The positive twin: a root without /tmp, /etc and the rest is enough.
 #[test]
 fn minimal_root_is_enough_for_a_run() {
