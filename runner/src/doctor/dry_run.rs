@@ -6,7 +6,9 @@ use std::fs;
 
 use clap::Parser as _;
 use model::case::Tier;
-use model::evidence::{Canary, CanaryStatus, Evidence, FileWatch, Layer, LayerNeed, LayerStatus};
+use model::evidence::{
+    Canary, CanaryStatus, Evidence, Exit, FileWatch, Layer, LayerNeed, LayerStatus,
+};
 use model::finding::Verdict;
 use model::report::Purpose;
 use model::text::count;
@@ -155,10 +157,17 @@ fn outcome(collected: &Collected) -> Outcome {
             ))
         }
         None => {
+            if let Exit::Signal(signal) = evidence.exit {
+                return Err(Refusal::Killed(signal));
+            }
             let gaps = evidence.gaps.iter().map(|gap| gap.detail.as_str());
             let gaps: Vec<&str> = gaps.collect();
             let verdict = collected.verdict.word();
-            Err(Refusal::Wrong(format!("{verdict}: {}", gaps.join("; "))))
+            Err(Refusal::Run {
+                text: format!("{verdict}: {}", gaps.join("; ")),
+                errno: None,
+                advice: None,
+            })
         }
         Some(Failure::SetUp(error)) => Err(error.clone().into()),
         Some(failure @ (Failure::NotSealed(_) | Failure::NotExecuted(_))) => Err(Refusal::Run {

@@ -174,7 +174,7 @@ fn landlock_is_no_option_without_namespaces() {
             "cannot make a user namespace",
             "Landlock rules without namespaces",
         ],
-        "Landlock ABI 6",
+        "permit landlock_create_ruleset",
     );
 }
 
