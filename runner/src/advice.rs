@@ -3,6 +3,7 @@
 //! A row applies only if its proof is found on this machine: a sysctl, an id map, a refused call. Without a proof the
 //! advice says that the cause is unknown, and lists the [`Evidence`] at hand.
 
+mod errors;
 mod evidence;
 mod mounts;
 pub(crate) mod proofs;
@@ -17,7 +18,8 @@ pub(crate) use evidence::Evidence;
 /// A cause in one sentence, and each fix: a command, a flag of an engine, or a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Advice {
-    pub(crate) cause: String,
+    /// `None` if the error itself says the cause.
+    pub(crate) cause: Option<String>,
     pub(crate) fixes: Vec<String>,
 }
 
@@ -27,8 +29,20 @@ impl Advice {
         table::advise(error, &Evidence::read())
     }
 
+    /// Returns the fix of an error that says its cause itself.
+    pub(crate) fn fix(text: &str) -> Self {
+        Self {
+            cause: None,
+            fixes: vec![text.to_owned()],
+        }
+    }
+
     /// Formats the advice as the text of a `hint:` line.
     pub(crate) fn hint(&self) -> String {
-        format!("{}: {}", self.cause, self.fixes.join("; or "))
+        let fixes = self.fixes.join("; or ");
+        match &self.cause {
+            Some(cause) => format!("{cause}: {fixes}"),
+            None => fixes,
+        }
     }
 }

@@ -32,6 +32,7 @@ use sys::process::reset_child_signal;
 use thiserror::Error;
 
 use crate::advice::Evidence;
+use crate::prepare::{MIN_OPEN_FILES, open_enough_files};
 use crate::request::DoctorAction;
 use probe::{Need, Probe, Status};
 
@@ -86,7 +87,9 @@ impl Examination {
         // Trials must not inherit our caller's descriptors. If the kernel refuses, the trials report it.
         let _ = close_on_exec_from(3);
         reset_child_signal();
-        let of_case = trial::CASE.make();
+        // A run raises its soft limit. The trial of a run reports a hard limit that is too low.
+        let _ = open_enough_files(MIN_OPEN_FILES, 0);
+        let mut of_case = trial::CASE.make();
         let mut probes = of_case.clone();
         if of_case
             .iter()
@@ -94,6 +97,12 @@ impl Examination {
         {
             // No trial can be started here.
             return Self::new(&of_case, probes);
+        }
+        let at_limit = |one: &Probe| one.errno.as_deref() == Some("EAGAIN");
+        if of_case.iter().any(at_limit) {
+            // A run needs one process less than a trial, which has returned, so that this run returns too.
+            of_case = trial::CASE.make_here();
+            probes.clone_from(&of_case);
         }
         let is_inherited = |one: &Probe| one.id == Tier::Inherited.word();
         if of_case.iter().any(is_run) && !of_case.iter().any(is_inherited) {

@@ -1,9 +1,11 @@
 //! Text of errors with their causes.
 
 use std::error::Error;
-use std::iter;
+use std::{io, iter};
 
 use model::escape::for_terminal;
+use nix::errno::Errno;
+use sandbox::error::SetupError;
 
 /// Lists an error and its causes.
 pub(crate) fn chain<'e>(
@@ -11,6 +13,18 @@ pub(crate) fn chain<'e>(
 ) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| {
         (*error).source()
+    })
+}
+
+/// Finds the errno of the system in an error or its causes.
+pub(crate) fn errno_in(error: &(dyn Error + 'static)) -> Option<Errno> {
+    chain(error).find_map(|error| {
+        let of_system = error.downcast_ref::<io::Error>();
+        let of_step = error.downcast_ref::<SetupError>();
+        let number = of_system.and_then(io::Error::raw_os_error);
+        number
+            .or(of_step.map(|error| error.errno))
+            .map(Errno::from_raw)
     })
 }
 

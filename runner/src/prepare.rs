@@ -43,7 +43,7 @@ pub(crate) const CLIENT_ARGUMENT: &str = "__client";
 
 /// Open files that every run needs itself: its sockets and pipes, the shown objects, and a directory for each
 /// level of a walk.
-const MIN_OPEN_FILES: u64 = 256;
+pub(crate) const MIN_OPEN_FILES: u64 = 256;
 /// Part of them that is neither shown nor walked. About twenty are open while the files are read. The rest is a
 /// reserve for descriptors inherited from the caller, since the limit applies to descriptor numbers.
 const OWN_FILES: u64 = 96;
@@ -427,7 +427,7 @@ fn files_needed(request: &RunRequest) -> u64 {
 ///
 /// Returns the number of connections that the stub may hold, since it inherits the limit: the case's number, or
 /// what the hard limit leaves.
-fn open_enough_files(needed: u64, connections: u64) -> Result<u64, PrepareError> {
+pub(crate) fn open_enough_files(needed: u64, connections: u64) -> Result<u64, PrepareError> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
     let too_few = || PrepareError::FewFiles { hard, needed };
     if hard < needed {

@@ -11,10 +11,7 @@ use model::quote::shown_path;
 use model::report::Purpose;
 use model::text::count;
 use nix::errno::Errno;
-use sandbox::canary::targets::TargetsError;
-use sandbox::error::{SetupError, Step};
 use sandbox::spawn::{OwnNamespaces, Waiting};
-use sys::errno_of;
 use sys::process::ignore_file_size_signal;
 
 use crate::advice::Advice;
@@ -29,9 +26,9 @@ use crate::diff::{self, DiffError};
 use crate::doctor::audited::TRIAL_ARGUMENT;
 use crate::doctor::trial;
 use crate::error_text::message;
-use crate::output::{self, OutputError};
+use crate::output;
 use crate::policy_command::{self, Outcome, PolicyCommandError};
-use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
+use crate::prepare::CLIENT_ARGUMENT;
 use crate::request::{
     DiffRequest, DoctorAction, PolicyAction, RunRequest, SelftestRequest, VerifyRequest,
 };
@@ -127,7 +124,11 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
             }
             if let Some(failure) = &done.failure {
                 print_passed_over(&done.passed_over);
-                print_error("error", failure, failure.hint(purpose).as_deref());
+                print_error(
+                    "error",
+                    failure,
+                    advised(failure.advice(purpose)).as_deref(),
+                );
             }
             if let Some(copy) = &done.kept {
                 print_kept(copy);
@@ -144,7 +145,7 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
             }
         }
         Err(error) => {
-            print_error("error", &error, error.hint().as_deref());
+            print_error("error", &error, advised(error.advice()).as_deref());
             match purpose {
                 Purpose::Judge => error.exit_code(),
                 Purpose::Audit => AUDIT_FAILED,
@@ -241,7 +242,7 @@ fn self_test(request: SelftestRequest) -> u8 {
             if let SelftestError::NotStarted { passed_over, .. } = &error {
                 print_passed_over(passed_over);
             }
-            print_error("error", &error, error.hint().as_deref());
+            print_error("error", &error, advised(error.advice()).as_deref());
             ERRORED
         }
     }
@@ -310,110 +311,10 @@ impl RunError {
             Self::Prepare(_) | Self::EventLoop(_) | Self::NoTier | Self::Digest(_) => ERRORED,
         }
     }
-
-    pub(crate) fn hint(&self) -> Option<String> {
-        let text = match self {
-            Self::Prepare(PrepareError::Targets(
-                TargetsError::OutsideSocket(error) | TargetsError::Neighbour(error),
-            )) => return Some(hint_at(Step::CanaryTarget, error)),
-            Self::EventLoop(error) | Self::Digest(error) if is_shortage(error) => {
-                return Some(hint_at(Step::EventLoop, error));
-            }
-            Self::Digest(error) if error.kind() == io::ErrorKind::TimedOut => {
-                "copy the program to a disk of this machine"
-            }
-            Self::Prepare(PrepareError::OwnFile { source })
-                if source.kind() == io::ErrorKind::PermissionDenied =>
-            {
-                "the file of the runner must be readable: `chmod +r`"
-            }
-            Self::Prepare(PrepareError::OwnFile { .. }) => {
-                "/proc must be mounted where the runner is started: `mount -t proc proc /proc`"
-            }
-            Self::Prepare(PrepareError::Targets(TargetsError::NoOutsideDirectory)) => {
-                "set HOME to a directory that you may read, outside of /tmp and /home"
-            }
-            Self::Prepare(PrepareError::OtherProc) => {
-                "`mount -t proc proc /proc` in the pid namespace of the runner, or start the runner where /proc is its own"
-            }
-            Self::Prepare(PrepareError::FewFiles { .. }) => {
-                "raise the hard limit of open files, as root: `ulimit -Hn 1024`"
-            }
-            Self::Bundle(error) => error.hint(),
-            Self::Keep(_) => "set TMPDIR to a directory that you may write",
-            Self::Baseline(error) => return error.hint().map(str::to_owned),
-            Self::Output(OutputError::Replaces { .. } | OutputError::IsStream { .. }) => {
-                "give the report a file of its own"
-            }
-            Self::Output(OutputError::Beside { .. }) => {
-                "a report is written to a new file in its directory and then renamed: name a directory that you may write"
-            }
-            Self::Prepare(PrepareError::NoRight { .. }) => {
-                "start the runner as the owner of the path; if root starts it, the program has an unused user id and needs a right that all users have"
-            }
-            Self::Prepare(PrepareError::Contradiction { .. } | PrepareError::BehindLink { .. }) => {
-                "name both by their paths without links, as `realpath` prints them, or make less writable"
-            }
-            Self::Prepare(PrepareError::ForbiddenRule { .. }) => {
-                "show a narrower path, or write the report or the evidence elsewhere"
-            }
-            Self::Output(_)
-            | Self::Prepare(_)
-            | Self::EventLoop(_)
-            | Self::NoTier
-            | Self::Digest(_) => return None,
-        };
-        Some(text.to_owned())
-    }
 }
 
-impl SelftestError {
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::NotStarted { failure, .. } => failure.hint(Purpose::Judge),
-            Self::Directory(error) => Some(Advice::of(error).hint()),
-            Self::Targets(error) if is_shortage(error) => Some(hint_at(Step::CanaryTarget, error)),
-            Self::Run(error) => error.hint(),
-            Self::Policy(_) | Self::Targets(_) | Self::Render(_) | Self::Write(_) => None,
-        }
-    }
-}
-
-/// Hint for an error of the system, as if a step of a set-up had failed with it.
-fn hint_at(step: Step, error: &io::Error) -> String {
-    let error = SetupError {
-        step,
-        object: String::new(),
-        errno: errno_of(error) as i32,
-    };
-    Advice::of(&error).hint()
-}
-
-/// True if a thread or memory could not be allocated.
-fn is_shortage(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM))
-}
-
-impl Failure {
-    fn hint(&self, purpose: Purpose) -> Option<String> {
-        let text = match self {
-            Self::SetUp(error) => return Some(Advice::of(error).hint()),
-            Self::NotExecuted(Errno::ENOENT) if purpose == Purpose::Audit => {
-                "the loader or the interpreter that it names is not shown: `--read DIRECTORY` shows one"
-            }
-            Self::NotSealed(_) => {
-                "this is a fault of the kernel, of its configuration or of this program: please report it"
-            }
-            Self::NotExecuted(Errno::ENOENT) => {
-                "a dynamic program needs its loader and libraries, a script its interpreter: name their paths in the profile"
-            }
-            Self::NotExecuted(Errno::EACCES) => {
-                "the client runs as another user than root: its file must be readable and executable for all"
-            }
-            Self::NotExecuted(_) => return None,
-        };
-        Some(text.to_owned())
-    }
+fn advised(advice: Option<Advice>) -> Option<String> {
+    advice.map(|advice| advice.hint())
 }
 
 /// Prints `error:` with the error, each cause on a line, then the hint.

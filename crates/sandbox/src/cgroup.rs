@@ -4,10 +4,13 @@
 //! memory, memory files and kernel memory. The group is made below the runner's group or one of its ancestors: the
 //! first whose children have these limits (cgroups(7), "Delegation").
 
+pub mod surrounding;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io, thread};
 
+use model::case::Root;
 use sys::random;
 
 use super::plan::Plan;
@@ -32,9 +35,11 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Adds the needs of the sandbox itself to the limits of `plan`. Two writable trees of a new root count as memory.
+    /// Adds the needs of the sandbox itself to the limits of `plan`. Each writable tree of a new root is a tmpfs, which
+    /// counts as memory.
     pub(super) fn of(plan: &Plan) -> Self {
-        let memory = plan.limits.data_bytes.saturating_add(2 * plan.root.bytes);
+        let trees = plan.root.bytes.saturating_mul(Root::ALL.len() as u64);
+        let memory = plan.limits.data_bytes.saturating_add(trees);
         Self {
             memory_bytes: memory.saturating_add(OWN_MEMORY),
             processes: plan.process_limit.saturating_add(OWN_PROCESSES),

@@ -194,7 +194,8 @@ impl std::fmt::Display for Step {
 }
 
 /// Errnos of exhausted resources, which no other isolation avoids.
-const EXHAUSTED: [Errno; 4] = [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE];
+pub(crate) const EXHAUSTED: [Errno; 4] =
+    [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE];
 
 impl SetupError {
     /// Checks whether the host refuses namespaces or their mounts, so that isolation `inherited` may still work.
@@ -223,6 +224,8 @@ impl SetupError {
                 | Step::ReadOnlyRoot
                 | Step::HostName
         ) || (self.step == Step::TakeSource && is_call_refused)
+            // With namespaces the client has another user, whose process this root may not read.
+            || (self.step == Step::Supervise && errno == Errno::EACCES)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Check that a network namespace has loopback only: links, addresses and routes by rtnetlink(7).
 //!
-//! A namespace is sealed if only `lo` is up or has addresses, and all routes lead through `lo`. The kernel makes
-//! fallback tunnels in each new namespace, down and without an address. They are listed and permitted.
+//! A namespace is sealed if only `lo` is up or has addresses, and all routes lead through `lo` to its own addresses. The
+//! kernel makes fallback tunnels in each new namespace, down and without an address. They are listed and permitted.
 
 use std::fs;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
@@ -18,6 +18,8 @@ pub struct Network {
     pub(crate) links: Vec<Link>,
     /// Distinct indices of the output devices of all routes.
     pub(crate) route_devices: Vec<u32>,
+    /// Destination of the first route that was added to reach more than addresses of loopback, such as `0.0.0.0/0`.
+    pub(crate) wide_route: Option<String>,
     /// Maximum of a TCP socket's send and receive buffer, in bytes; `None` if the settings cannot be read.
     pub(crate) tcp_buffer: Option<u64>,
 }
@@ -52,6 +54,9 @@ pub(super) fn limit_tcp_buffers() {
         let _ = fs::write(path, sizes);
     }
 }
+
+/// Start of the description of a route that sends other addresses to loopback.
+pub const ROUTE_THROUGH_LOOPBACK: &str = "a route leads through lo";
 
 fn tcp_buffer() -> Option<u64> {
     let largest = TCP_BUFFERS.map(|(path, _)| {
@@ -96,15 +101,17 @@ impl Network {
             .filter(|link| link.loopback)
             .map(|link| link.index)
             .collect();
-        let device = self
-            .route_devices
-            .iter()
-            .find(|device| !loopback.contains(device))?;
-        let name = foreign
-            .clone()
-            .find(|link| link.index == *device)
-            .map_or("unknown", |link| link.name.as_str());
-        Some(format!("a route leads through device {device} ({name})"))
+        let mut devices = self.route_devices.iter();
+        if let Some(device) = devices.find(|device| !loopback.contains(device)) {
+            let name = foreign
+                .clone()
+                .find(|link| link.index == *device)
+                .map_or("unknown", |link| link.name.as_str());
+            return Some(format!("a route leads through device {device} ({name})"));
+        }
+        // The kernel drops packets that such a route loops back, so connect(2) waits instead of failing at once.
+        let route = self.wide_route.as_ref()?;
+        Some(format!("{ROUTE_THROUGH_LOOPBACK} to {route}"))
     }
 
     /// Checks whether the loopback device is up.
@@ -174,12 +181,30 @@ impl Network {
             libc::RTN_PROHIBIT,
         ]
         .contains(&kind);
-        let attributes = || attributes(body.get(12..).unwrap_or_default());
-        let device = attributes()
-            .find(|(kind, _)| *kind == libc::RTA_OIF)
-            .and_then(|(_, value)| u32_at(value, 0));
+        if refusing {
+            return Some(());
+        }
+        let attribute = |wanted: u16| {
+            let mut all = attributes(body.get(12..).unwrap_or_default());
+            all.find(|(kind, _)| *kind == wanted)
+                .map(|(_, value)| value)
+        };
+        let device = attribute(libc::RTA_OIF).and_then(|value| u32_at(value, 0));
+        let (family, prefix) = (*body.first()?, *body.get(1)?);
+        let any = if i32::from(family) == libc::AF_INET6 {
+            IpAddr::from(Ipv6Addr::UNSPECIFIED)
+        } else {
+            IpAddr::from(Ipv4Addr::UNSPECIFIED)
+        };
+        let to = attribute(libc::RTA_DST).and_then(address).unwrap_or(any);
+        // 127.0.0.0/8 and ::1/128 are loopback; the kernel adds routes to the other addresses of a link.
+        let is_loopback = to.is_loopback() && prefix >= if to.is_ipv4() { 8 } else { 128 };
+        let is_of_kernel = *body.get(5)? == libc::RTPROT_KERNEL && prefix > 0;
+        if !is_loopback && !is_of_kernel {
+            self.wide_route
+                .get_or_insert_with(|| format!("{to}/{prefix}"));
+        }
         match device {
-            _ if refusing => {}
             Some(device) if self.route_devices.contains(&device) => {}
             Some(device) => self.route_devices.push(device),
             // A multipath route names its devices in another attribute. No link has index 0, so the route is rejected.
@@ -228,6 +253,7 @@ mod tests {
         Network {
             links: vec![lo, link(2, "tunl0")],
             route_devices: vec![1],
+            wide_route: None,
             tcp_buffer: None,
         }
     }
@@ -267,6 +293,65 @@ mod tests {
             network.more_than_loopback().unwrap(),
             "a route leads through device 2 (tunl0)"
         );
+    }
+
+    /// A struct rtmsg with its attributes, of a route through device 1 to `to`.
+    fn route(to: Option<IpAddr>, prefix: u8, protocol: u8, kind: u8) -> Vec<u8> {
+        let is_six = to.is_some_and(|to| to.is_ipv6());
+        let family = if is_six {
+            libc::AF_INET6
+        } else {
+            libc::AF_INET
+        } as u8;
+        let mut body = vec![family, prefix, 0, 0, 254, protocol, 0, kind, 0, 0, 0, 0];
+        let mut add = |kind: u16, value: &[u8]| {
+            body.extend((4 + value.len() as u16).to_ne_bytes());
+            body.extend(kind.to_ne_bytes());
+            body.extend(value);
+        };
+        add(libc::RTA_OIF, &1_u32.to_ne_bytes());
+        match to {
+            Some(IpAddr::V4(to)) => add(libc::RTA_DST, &to.octets()),
+            Some(IpAddr::V6(to)) => add(libc::RTA_DST, &to.octets()),
+            None => {}
+        }
+        body
+    }
+
+    #[test]
+    fn wide_route_through_loopback_is_found() {
+        let of = |to: Option<&str>, prefix, protocol, kind| {
+            let mut network = sealed();
+            let to = to.map(|to| to.parse().unwrap());
+            network
+                .add_route(&route(to, prefix, protocol, kind))
+                .unwrap();
+            network.more_than_loopback()
+        };
+        const KERNEL: u8 = libc::RTPROT_KERNEL;
+        const BOOT: u8 = libc::RTPROT_BOOT;
+        let (unicast, local) = (libc::RTN_UNICAST, libc::RTN_LOCAL);
+        for (to, prefix, protocol, kind) in [
+            (Some("127.0.0.0"), 8, BOOT, unicast),
+            (Some("127.0.0.1"), 32, KERNEL, local),
+            (Some("::1"), 128, BOOT, unicast),
+            (Some("10.0.0.0"), 24, KERNEL, local),
+            (None, 0, BOOT, libc::RTN_UNREACHABLE),
+        ] {
+            assert_eq!(of(to, prefix, protocol, kind), None, "{to:?}/{prefix}");
+        }
+        for (to, prefix, protocol, kind, shown) in [
+            (None, 0, BOOT, unicast, "0.0.0.0/0"),
+            (None, 0, KERNEL, local, "0.0.0.0/0"),
+            (Some("::"), 0, BOOT, unicast, "::/0"),
+            (Some("192.0.2.0"), 24, BOOT, unicast, "192.0.2.0/24"),
+            (Some("192.0.2.0"), 24, BOOT, local, "192.0.2.0/24"),
+            (Some("126.0.0.0"), 7, BOOT, unicast, "126.0.0.0/7"),
+            (Some("127.0.0.0"), 7, BOOT, unicast, "127.0.0.0/7"),
+        ] {
+            let expected = format!("a route leads through lo to {shown}");
+            assert_eq!(of(to, prefix, protocol, kind), Some(expected));
+        }
     }
 
     #[test]

@@ -130,7 +130,8 @@ fn namespaces_by(proc: &Proc) -> Result<BTreeMap<String, String>, SetupError> {
         .into_iter()
         .map(|name| {
             let path = format!("self/ns/{name}");
-            let link = proc.link(&path).at_object(Step::Probe, &path)?;
+            let shown = format_args!("/proc/{path}");
+            let link = proc.link(&path).at_object(Step::Probe, shown)?;
             Ok((name.to_owned(), link.to_string_lossy().into_owned()))
         })
         .collect()

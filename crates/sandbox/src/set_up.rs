@@ -14,7 +14,7 @@ use sys::clock::Clock;
 
 use super::canary::outside::Outside;
 use super::counters::Counters;
-use super::error::{At as _, SetupError, Step};
+use super::error::{At as _, EXHAUSTED, SetupError, Step};
 use super::identity;
 use super::message::{ClientEnd, FromInit, FromStage, ToStage};
 use super::netns_check::Network;
@@ -180,15 +180,28 @@ impl<'p> SetUp<'p> {
             }
             FromInit::Probed { report } => {
                 self.last_report = Some("the canary was made");
+                if let Some(error) = self.supervisors_failure() {
+                    return InitStep::Failed(error);
+                }
                 let read = serde_json::from_str(report.get()).map_err(|_| Errno::EBADMSG);
-                match read.at(Step::Probe).and_then(|report| self.judge(&report)) {
+                let judged = read.at(Step::Probe).and_then(|report| {
+                    let judgement = self.judge(&report)?;
+                    match judgement.broken.as_ref().and_then(|_| exhausted(&report)) {
+                        Some(error) => Err(error),
+                        None => Ok(judgement),
+                    }
+                });
+                match judged {
                     Ok(judgement) => InitStep::Judged(Box::new(judgement)),
                     Err(error) => InitStep::Failed(error),
                 }
             }
             FromInit::Started => InitStep::Started,
             FromInit::NotStarted { errno } => InitStep::NotStarted(Errno::from_raw(errno)),
-            FromInit::Failed { error } => InitStep::Failed(error),
+            // Without its supervisor, the client's process fails in a later step.
+            FromInit::Failed { error } => {
+                InitStep::Failed(self.supervisors_failure().unwrap_or(error))
+            }
             FromInit::Ending => {
                 self.refuse_new_processes();
                 InitStep::Continue
@@ -229,11 +242,14 @@ impl<'p> SetUp<'p> {
             self.questions.clone(),
             (self.plan, self.stage),
             self.secrets,
-        )
-        .at(Step::Supervise)?;
+        )?;
         self.supervisor = Some(supervisor);
         self.supervised_us = Some(self.clock.elapsed_us());
         Ok(())
+    }
+
+    fn supervisors_failure(&self) -> Option<SetupError> {
+        self.supervisor.as_ref().and_then(Supervisor::failure)
     }
 
     /// Decides on the release: every required layer read back, every probe held. After a good judgement, calls count as
@@ -324,4 +340,15 @@ impl<'p> SetUp<'p> {
     pub fn into_supervisor(self) -> Option<Supervisor> {
         self.supervisor
     }
+}
+
+/// Finds the first probe that failed for want of a resource, so that it shows nothing about the sandbox.
+fn exhausted(report: &SelfCheck) -> Option<SetupError> {
+    let mut probes = report.observations.iter();
+    let probe = probes.find(|probe| EXHAUSTED.contains(&Errno::from_raw(probe.errno)))?;
+    Some(SetupError {
+        step: Step::Probe,
+        object: probe.name.clone(),
+        errno: probe.errno,
+    })
 }

@@ -46,6 +46,7 @@ use self::decide::{Context, decide};
 use self::kernel_memory::KernelMemory;
 use self::ledger::{Connect, Ledger};
 use self::process_limit::ProcessLimit;
+use super::error::{At as _, SetupError, Step};
 use super::filter::SystemCall;
 use super::plan::Plan;
 use super::weaken::Protection;
@@ -83,13 +84,16 @@ struct Shared {
     ending: AtomicBool,
     /// Calls recorded before the launch.
     canaries: Mutex<Vec<Attempt>>,
+    /// First request that the host refused to the supervisor.
+    failure: Mutex<Option<SetupError>>,
 }
 
 impl Supervisor {
     /// Starts the thread. The event loop receives its requests for line counts at the other end of `questions`.
     ///
     /// # Errors
-    /// The errno of the failed thread creation, or `EINVAL` if the kernel's struct seccomp_notif differs from ours.
+    /// A refused request, the errno of the failed thread creation, or `EINVAL` if the kernel's struct seccomp_notif
+    /// differs from ours.
     pub fn start(
         listener: OwnedFd,
         addresses: StubAddresses,
@@ -97,13 +101,22 @@ impl Supervisor {
         questions: tokio::sync::mpsc::Sender<LinesWanted>,
         (plan, stage): (&Plan, Pid),
         secrets: &SecretScanner,
-    ) -> Result<Self, Errno> {
-        if !notify::sizes_match()? {
-            return Err(Errno::EINVAL);
+    ) -> Result<Self, SetupError> {
+        let step = Step::Supervise;
+        if !notify::sizes_match().at(step)? {
+            return Err(Errno::EINVAL).at(step);
         }
         let refuses = plan.keeps(Protection::Refusals);
         let on_behalf = plan.is_inherited() && refuses;
-        let sockets = on_behalf.then(|| Sockets::start(addresses)).transpose()?;
+        let mut tried = notify::try_requests(&listener);
+        if on_behalf {
+            tried = tried.and_then(|()| notify::try_descriptors(&listener));
+        }
+        if let Err((request, errno)) = tried {
+            return Err(errno).at_object(step, request);
+        }
+        let sockets = on_behalf.then(|| Sockets::start(addresses)).transpose();
+        let sockets = sockets.at(step)?;
         let shared = Arc::new(Shared::default());
         let (hand_over, ledger) = sync_channel(1);
         let supervision = Supervision {
@@ -131,7 +144,7 @@ impl Supervisor {
                 // A missing receiver means that the run is over.
                 let _ = hand_over.send(supervision.run());
             })
-            .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
+            .at(step)?;
         Ok(Self { shared, ledger })
     }
 
@@ -152,6 +165,12 @@ impl Supervisor {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// First request that the host refused to the supervisor, so that it could not decide.
+    pub(super) fn failure(&self) -> Option<SetupError> {
+        let failure = self.shared.failure.lock();
+        failure.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits for the ledger, which is complete once every filtered process has ended. Returns `None` if the thread
@@ -206,8 +225,7 @@ impl Supervision {
                 // The caller ended after poll(2), or a signal came.
                 Err(Errno::ENOENT | Errno::EINTR) => {}
                 Err(errno) => {
-                    self.ledger
-                        .fault(format!("cannot receive a system call: {errno}"));
+                    self.fail("SECCOMP_IOCTL_NOTIF_RECV", errno);
                     break;
                 }
             }
@@ -288,6 +306,12 @@ impl Supervision {
     ) {
         let at_us = self.clock.elapsed_us();
         let call = call::read(notification);
+        if !launched
+            && call == Call::Unreadable
+            && let Err(errno) = notify::open_memory(notification.thread)
+        {
+            self.fail("/proc/PID/mem", errno);
+        }
         // Before the launch only our own probe calls, so the caller need not be recorded.
         let caller = if launched && !self.memory.passes_unlisted(&call) {
             Caller::read(notification.thread)
@@ -414,6 +438,21 @@ impl Supervision {
         let (reply, lines) = sync_channel(1);
         let asked = self.questions.blocking_send(reply);
         asked.ok().and_then(|()| lines.recv_timeout(BARRIER).ok())
+    }
+
+    /// Records a request that the host refuses.
+    fn fail(&mut self, request: &str, errno: Errno) {
+        let text = format!("cannot supervise a system call ({request}): {errno}");
+        self.ledger.fault(text);
+        let failed = SetupError {
+            step: Step::Supervise,
+            object: request.to_owned(),
+            errno: errno as i32,
+        };
+        let failure = self.shared.failure.lock();
+        failure
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(failed);
     }
 
     fn answer(&mut self, notification: &Notification, answer: Answer) -> Delivery {

@@ -59,6 +59,8 @@ raw_calls! {
     IOPRIO_SET SYS_ioprio_set false;
     KCMP SYS_kcmp false;
     KEYCTL SYS_keyctl false 2 3 4;
+    LANDLOCK_ADD_RULE SYS_landlock_add_rule false;
+    LANDLOCK_CREATE_RULESET SYS_landlock_create_ruleset true;
     MOUNT SYS_mount false;
     MOUNT_SETATTR SYS_mount_setattr false;
     NAME_TO_HANDLE_AT SYS_name_to_handle_at false 2 3;

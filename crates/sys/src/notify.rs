@@ -102,8 +102,48 @@ pub fn receive(listener: impl AsFd) -> Result<Notification, Errno> {
 /// SECCOMP_IOCTL_NOTIF_ID_VALID: returns true if the caller still waits, so that memory read from its thread is its
 /// own.
 pub fn is_valid(listener: impl AsFd, id: u64) -> bool {
+    check_valid(listener, id).is_ok()
+}
+
+fn check_valid(listener: impl AsFd, id: u64) -> Result<(), Errno> {
     // SAFETY: the kernel reads the one u64 that the pointer addresses.
-    unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), ID_VALID, &raw const id) == 0 }
+    let result = unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), ID_VALID, &raw const id) };
+    Errno::result(result).map(drop)
+}
+
+/// An id that no notification has: the kernel draws the first one at random, and counts up.
+const NO_ID: u64 = 0;
+
+/// Checks that this process may make the requests of a supervisor, with an id that the kernel refuses with `ENOENT`.
+///
+/// # Errors
+/// The first request that fails in another way, as in a seccomp filter around this process, and its errno.
+pub fn try_requests(listener: impl AsFd) -> Result<(), (&'static str, Errno)> {
+    let listener = listener.as_fd();
+    must_know("SECCOMP_IOCTL_NOTIF_ID_VALID", check_valid(listener, NO_ID))?;
+    let answered = answer(listener, NO_ID, Answer::Continue);
+    must_know("SECCOMP_IOCTL_NOTIF_SEND", answered)
+}
+
+/// Checks the same for [`answer_with_descriptor`].
+///
+/// # Errors
+/// The name of the request, and its errno.
+pub fn try_descriptors(listener: impl AsFd) -> Result<(), (&'static str, Errno)> {
+    let listener = listener.as_fd();
+    let answered = answer_with_descriptor(listener, NO_ID, listener, true);
+    must_know("SECCOMP_IOCTL_NOTIF_ADDFD", answered)
+}
+
+fn must_know(
+    request: &'static str,
+    result: Result<(), Errno>,
+) -> Result<(), (&'static str, Errno)> {
+    match result {
+        Err(Errno::ENOENT) => Ok(()),
+        Err(errno) => Err((request, errno)),
+        Ok(()) => Err((request, Errno::EEXIST)),
+    }
 }
 
 /// SECCOMP_IOCTL_NOTIF_SEND: answers a notification.
@@ -155,14 +195,21 @@ impl Memory {
                 Err(Errno::EPERM | Errno::ENOSYS) => {}
                 read => return read,
             }
-            let file = File::open(format!("/proc/{}/mem", self.thread))
-                .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))?;
-            let _ = self.file.set(file);
+            let _ = self.file.set(open_memory(self.thread)?);
         }
         let file = self.file.get().ok_or(Errno::EBADF)?;
         file.read_exact_at(buffer, address)
             .map_err(|_| Errno::EFAULT)
     }
+}
+
+/// Opens /proc/TID/mem.
+///
+/// # Errors
+/// `EACCES` if the target may not be read.
+pub fn open_memory(thread: i32) -> Result<File, Errno> {
+    File::open(format!("/proc/{thread}/mem"))
+        .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))
 }
 
 /// Reads exactly `buffer.len()` bytes at `address` by process_vm_readv(2).

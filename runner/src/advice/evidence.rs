@@ -2,12 +2,17 @@
 //!
 //! The verdict of the doctor depends on its probes only, never on these facts.
 
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::{env, fs};
 
 use caps::{CapSet, Capability};
 use model::text::count;
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
 use nix::unistd::geteuid;
+use sandbox::cgroup::surrounding::{OuterLimit, Resource};
 
 use super::mounts::Mounts;
 use super::proofs;
@@ -31,6 +36,8 @@ impl Engine {
         }
     }
 }
+
+const NULL: &str = "/dev/null";
 
 /// Limits of namespaces in /proc/sys/user that a run needs above 0.
 const LIMITS: [&str; 7] = ["user", "net", "pid", "mnt", "ipc", "uts", "cgroup"];
@@ -82,12 +89,24 @@ pub(crate) struct Evidence {
     /// True if /proc has no entry of this process.
     pub(super) lacks_proc: bool,
     pub(super) lacks_null: bool,
+    /// Mode of /dev/null, if not all users may read and write it.
+    pub(super) null_mode: Option<u32>,
+    /// Target of the mount of /dev/null, if devices do not work there.
+    pub(super) null_without_devices: Option<String>,
+    /// Proof that another mount covers the root directory.
+    pub(super) covered_root: Option<String>,
     /// Paths below /proc that other mounts cover.
     pub(super) covered_proc: Vec<String>,
     /// Mount option of /proc that hides processes, such as `hidepid=2`.
     pub(super) hidepid: Option<String>,
+    /// True if no filter refuses rulesets of Landlock.
+    pub(super) answers_landlock: bool,
     /// True if a Landlock domain around this process forbids mounts.
     pub(super) in_landlock_domain: bool,
+    /// Tightest limit of processes of the surrounding cgroups.
+    pub(super) process_limit: Option<OuterLimit>,
+    /// Tightest limit of memory of the surrounding cgroups.
+    pub(super) memory_limit: Option<OuterLimit>,
 }
 
 impl Evidence {
@@ -135,7 +154,10 @@ impl Evidence {
             filters: filters_of("self").unwrap_or(0),
             filters_of_init: filters_of("1"),
             no_new_privileges: nix::sys::prctl::get_no_new_privs() == Ok(true),
+            answers_landlock: is_proved(proofs::LANDLOCK_ANSWERS),
             in_landlock_domain: is_proved(proofs::LANDLOCK_DOMAIN),
+            process_limit: Resource::Processes.outer_limit(),
+            memory_limit: Resource::Memory.outer_limit(),
             filtered_calls: calls.map(str::to_owned).collect(),
             lacks_notification: read("/proc/sys/kernel/seccomp/actions_avail")
                 .is_some_and(|actions| !actions.contains("user_notif")),
@@ -147,7 +169,13 @@ impl Evidence {
             covered_proc: mounts.below("/proc"),
             hidepid: mounts.hidepid(),
             lacks_proc,
-            lacks_null: !Path::new("/dev/null").exists(),
+            lacks_null: !Path::new(NULL).exists(),
+            null_mode: fs::metadata(NULL)
+                .ok()
+                .map(|null| null.mode() & 0o777)
+                .filter(|mode| mode & 0o006 != 0o006),
+            null_without_devices: mounts.without_devices(NULL),
+            covered_root: root_id().and_then(|id| mounts.cover(&id)),
             kernel,
         }
     }
@@ -167,9 +195,15 @@ impl Evidence {
             .is_some_and(|filters| self.filters > filters)
     }
 
-    /// True if a seccomp filter was installed before.
-    pub(crate) fn has_filters(&self) -> bool {
-        self.filters > 0
+    /// True if an earlier filter refuses rulesets of Landlock; `None` if that is unknown.
+    pub(crate) fn is_landlock_filtered(&self) -> Option<bool> {
+        if self.filters == 0 || self.answers_landlock {
+            return Some(false);
+        }
+        let mut calls = self.filtered_calls.iter();
+        calls
+            .any(|call| call == proofs::LANDLOCK_CALL)
+            .then_some(true)
     }
 
     /// Both maps of ids, on one line.
@@ -333,6 +367,15 @@ fn read(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim_matches(['\0', '\n', ' ']);
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Id of the mount at the root directory of this process, which another mount may cover.
+fn root_id() -> Option<String> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let root = open("/", flags, Mode::empty()).ok()?;
+    let info = read(&format!("/proc/self/fdinfo/{}", root.as_raw_fd()))?;
+    let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+    Some(id.trim().to_owned())
 }
 
 /// Number of seccomp filters of a process.

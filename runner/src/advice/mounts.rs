@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 
 /// Mounts of a process.
 pub(super) struct Mounts(Vec<Mount>);
@@ -9,7 +10,10 @@ pub(super) struct Mounts(Vec<Mount>);
 struct Mount {
     id: String,
     target: String,
+    /// Options of this mount alone.
+    flags: String,
     kind: String,
+    /// Options of the file system.
     options: String,
 }
 
@@ -28,11 +32,12 @@ impl Mounts {
         let parse = |line: &str| {
             let (mount, file_system) = line.split_once(" - ")?;
             let mut words = mount.split(' ');
-            let (id, target) = (words.next()?, words.nth(3)?);
+            let (id, target, flags) = (words.next()?, words.nth(3)?, words.next()?);
             let mut words = file_system.split(' ');
             Some(Mount {
                 id: id.to_owned(),
                 target: target.to_owned(),
+                flags: flags.to_owned(),
                 kind: words.next()?.to_owned(),
                 options: words.nth(1)?.to_owned(),
             })
@@ -56,6 +61,21 @@ impl Mounts {
         let seen = Self::of("1");
         let seen = seen.0.iter().find(|mount| mount.id == root.id)?;
         (seen.target != "/").then(|| format!("process 1 sees this root at {}", seen.target))
+    }
+
+    /// Proves that another mount covers the root directory, which has this mount id.
+    pub(super) fn cover(&self, root_id: &str) -> Option<String> {
+        let top = self.at("/").filter(|top| top.id != root_id)?;
+        Some(format!("mount {} covers it, mount {root_id}", top.id))
+    }
+
+    /// Target of the mount that holds `path`, if devices do not work there.
+    pub(super) fn without_devices(&self, path: &str) -> Option<String> {
+        let ancestors = Path::new(path).ancestors();
+        let mut mounts = ancestors.filter_map(|one| self.at(one.to_str()?));
+        let mount = mounts.next()?;
+        let is_nodev = mount.flags.split(',').any(|flag| flag == "nodev");
+        is_nodev.then(|| mount.target.clone())
     }
 
     /// Id of the mount at the root directory.
@@ -87,5 +107,42 @@ impl Mounts {
             .split(',')
             .find(|option| option.starts_with("hidepid="))?;
         (option != "hidepid=0" && option != "hidepid=off").then(|| option.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes mounts of an id, a target and flags.
+    fn mounts(of: &[(&str, &str, &str)]) -> Mounts {
+        let mount = |(id, target, flags): &(&str, &str, &str)| Mount {
+            id: (*id).to_owned(),
+            target: (*target).to_owned(),
+            flags: (*flags).to_owned(),
+            kind: "tmpfs".to_owned(),
+            options: "rw".to_owned(),
+        };
+        Mounts(of.iter().map(mount).collect())
+    }
+
+    #[test]
+    fn cover_of_the_root_is_found_by_its_id() {
+        let both = mounts(&[("7", "/", "rw"), ("9", "/", "rw")]);
+        assert_eq!(both.cover("7").unwrap(), "mount 9 covers it, mount 7");
+        assert_eq!(both.cover("9"), None);
+    }
+
+    #[test]
+    fn innermost_mount_decides_about_devices() {
+        let null = "/dev/null";
+        let all = [
+            ("1", "/", "rw,nodev"),
+            ("2", "/dev", "rw"),
+            ("3", null, "rw,nodev"),
+        ];
+        assert_eq!(mounts(&all[..1]).without_devices(null).unwrap(), "/");
+        assert_eq!(mounts(&all[..2]).without_devices(null), None);
+        assert_eq!(mounts(&all).without_devices(null).unwrap(), null);
     }
 }

@@ -1,13 +1,17 @@
 //! The table of causes: steps, errnos, proof, fixes. Pure: computed from an error and the evidence.
 
+mod conditions;
+
 use caps::Capability;
 use nix::errno::Errno;
 use nix::errno::Errno::{
     E2BIG, EACCES, EAGAIN, EBUSY, EFBIG, EINVAL, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSPC,
-    ENOSYS, EOPNOTSUPP, EPERM, ESRCH, ETIMEDOUT, EUSERS,
+    ENOSYS, EOPNOTSUPP, EPERM, EROFS, ESRCH, ETIMEDOUT, EUSERS,
 };
 use sandbox::error::{SetupError, Step};
+use sandbox::netns_check::ROUTE_THROUGH_LOOPBACK;
 
+use self::conditions::*;
 use super::Advice;
 use super::evidence::{Engine, Evidence};
 
@@ -71,6 +75,15 @@ const ORDINARY_USER: Fix = Do("start the runner as an ordinary user");
 const RAISE_LIMITS: Fix =
     Do("`ulimit -u unlimited -v unlimited -d unlimited`, and in Docker `--pids-limit 512`");
 
+const LANDLOCK_REFUSED: &str =
+    "the kernel has Landlock, and a filter around the runner refuses its calls";
+const PERMIT_LANDLOCK: Fix = Do(
+    "permit landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in that filter: Docker 20.10.10, Podman 4 or later do",
+);
+const RAISE_CGROUP_MEMORY: Fix = Do(
+    "raise the limit of that cgroup to 512 MiB: `--memory 512m` of Docker and Podman, `MemoryMax=512M` of systemd",
+);
+
 /// Steps that make a namespace or need a capability in it.
 const NAMESPACES: &[Step] = &[
     Step::UserAndNetworkNamespace,
@@ -107,6 +120,9 @@ const ROWS: &[Row] = &[
     row(&[Step::CompleteSetUp], &[ESRCH], |_, error| error.object.contains("SIGSYS").then(String::new),
         "a system call filter around the runner ends processes for a call of the set-up",
         &[OUTSIDE, Do("start the container with a seccomp profile that refuses calls with an errno")]),
+    row(&[Step::CompleteSetUp], &[ESRCH], killed_for_memory,
+        "the kernel killed a process because the memory of the runner's cgroup ran out",
+        &[RAISE_CGROUP_MEMORY]),
     row(&[Step::CompleteSetUp], &[ESRCH], filters_before,
         "a process of the sandbox was killed, from outside or by a filter around the runner",
         &[Do("`sudo dmesg` lists the processes that the kernel killed when memory ran out, or for a system call")]),
@@ -125,12 +141,20 @@ const ROWS: &[Row] = &[
     row(NAMESPACES, &[], filter,
         "a system call filter around the runner refuses a call that makes namespaces or mounts",
         &[Do("start the runner outside of the program that installed the filter, such as a container without a profile for it")]),
+    row(&[], &[EAGAIN], few_processes,
+        "the runner's cgroup allows too few processes",
+        &[Do("raise the limit of that cgroup to 512: `--pids-limit 512` of Docker and Podman, `TasksMax=512` of systemd")]),
+    row(&[], &[ENOMEM], little_memory,
+        "the runner's cgroup allows too little memory",
+        &[RAISE_CGROUP_MEMORY]),
     row(&[], &[EAGAIN, ENOMEM], filters_before,
         "a limit on processes or memory is reached, or a filter around the runner refuses the call",
         &[RAISE_LIMITS, PERMIT_IN_FILTER]),
     row(&[], &[EAGAIN, ENOMEM], certain, "a limit on processes or memory is reached", &[RAISE_LIMITS]),
-    row(&[], &[EMFILE, ENFILE], certain, "the limit of open files is reached",
-        &[Do("`ulimit -n 1024`, or `ulimit -Hn 1024` as root")]),
+    row(&[], &[EMFILE], certain, "the limit of open files is too low for a run",
+        &[Do("`ulimit -n 1024`, as root if the hard limit is lower")]),
+    row(&[], &[ENFILE], certain, "the limit of open files of the whole system is reached",
+        &[Do("`sudo sysctl fs.file-max=1000000`")]),
     row(&[], &[EFBIG], certain, "the limit of a file's length is reached", &[Do("`ulimit -f unlimited`")]),
     row(&[], &[ENOENT], without_proc,
         "/proc is not mounted where the runner is started",
@@ -138,6 +162,24 @@ const ROWS: &[Row] = &[
     row(&[], &[ENOENT], without_null,
         "/dev/null is missing in this root",
         &[Do("`mount --rbind /dev ROOT/dev` before the runner is started in ROOT")]),
+    row(OPENING_NULL, &[EACCES],
+        |evidence, _| evidence.null_without_devices.as_ref().map(|target| format!("nodev is an option of the mount {target}")),
+        "the file system of /dev/null permits no devices",
+        &[Do("mount it with the option `dev`, or `mount --rbind /dev ROOT/dev` before the runner is started in ROOT")]),
+    row(OPENING_NULL, &[EACCES],
+        |evidence, _| evidence.null_mode.map(|mode| format!("its mode is {mode:04o}")),
+        "not every user may read and write /dev/null",
+        &[Do("`sudo chmod 666 /dev/null`")]),
+    row(OPENING_NULL, &[EACCES], in_domain,
+        "already inside a sandbox, whose Landlock rules forbid writing to /dev/null",
+        &[OUTSIDE]),
+    row(&[Step::TakeSource], &[ENOENT],
+        |_, error| error.object.starts_with("/dev/").then(String::new),
+        "this root lacks a device that the policy names",
+        &[Do("`mount --rbind /dev ROOT/dev` before the runner is started in ROOT")]),
+    row(&[Step::WriteIdMaps], &[EROFS], certain,
+        "/proc is read-only where the runner is started",
+        &[Do("`mount -o remount,rw /proc`, or mount another one: `mount -t proc proc /proc`")]),
 
     row(MAKING, &[ENOSPC, EUSERS], zero_limit,
         "the limit of namespaces is 0",
@@ -152,13 +194,15 @@ const ROWS: &[Row] = &[
         "this kernel was built without such namespaces",
         &[Do("use a kernel with CONFIG_USER_NS, CONFIG_NET_NS, CONFIG_PID_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS")]),
 
-    row(&[Step::PrivateMounts], &[EPERM],
-        |evidence, _| fact(evidence.in_landlock_domain, "mount(2) fails with EPERM where open_tree(2) works"),
+    row(&[Step::PrivateMounts], &[EPERM], in_domain,
         "already inside a sandbox, whose Landlock rules forbid every mount",
         &[OUTSIDE]),
     row(USER, &[EPERM], |evidence, _| evidence.chroot.clone(),
         "this is a chroot, in which the kernel refuses user namespaces (user_namespaces(7))",
         &[Do("start the runner outside of it, or enter the directory by pivot_root(2), as `bwrap --dev-bind DIRECTORY /` and container engines do")]),
+    row(USER, &[EPERM], |evidence, _| evidence.covered_root.clone(),
+        "another mount covers this root, in which the kernel then refuses user namespaces",
+        &[Do("enter the upper one as root: `nsenter --mount=/proc/self/ns/mnt runner …`")]),
     row(&[Step::UserAndNetworkNamespace, Step::HandOverPipes], &[EPERM, EINVAL], unmapped,
         "the user of this process has no id in its user namespace",
         &[Do("write the maps of that namespace: `unshare --map-root-user …`")]),
@@ -185,6 +229,13 @@ const ROWS: &[Row] = &[
         "this root cannot become another user",
         &[ORDINARY_USER, Do("in a container: `--cap-add CHOWN --cap-add SETGID --cap-add SETUID --cap-add SETFCAP --cap-add DAC_OVERRIDE`")]),
 
+    row(&[Step::Supervise], &[EACCES], lacking_file_capabilities,
+        "this root cannot read the client's process, which has another user",
+        &[ORDINARY_USER, Do("in a container: `--cap-add DAC_OVERRIDE`")]),
+
+    row(&[], &[], |evidence, error| filters_before(evidence, error).filter(|_| is_refused_ioctl(error)),
+        "a filter around the runner refuses ioctl(2)",
+        &[PERMIT_IN_FILTER]),
     row(&[Step::Filter], &[EBUSY], |evidence, _| evidence.is_wsl.then(String::new),
         "the init of WSL holds the only listener that a chain of seccomp filters may have",
         &[Do("start the runner in a container or a virtual machine")]),
@@ -201,25 +252,24 @@ const ROWS: &[Row] = &[
     row(&[Step::Filter], &[], filters_before,
         "a filter around the runner refuses seccomp filters with user notification",
         &[Do("permit seccomp(2) in that filter, or start the runner outside of it")]),
+    row(&[Step::Landlock, Step::LandlockAlone], &[], filtered_landlock, LANDLOCK_REFUSED, &[PERMIT_LANDLOCK]),
     row(&[Step::Landlock], &[EOPNOTSUPP], unlisted_landlock,
         "Landlock is not in the kernel's list of security modules",
         &[Do("boot with `lsm=landlock,…` in front of the modules that are listed")]),
-    row(&[Step::Landlock, Step::LandlockAlone], &[EPERM, ENOSYS, EACCES], listed_landlock,
-        "the kernel has Landlock, and a filter around the runner refuses its calls",
-        &[Do("permit landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in that filter: Docker 20.10.10, Podman 4 or later do")]),
+    row(&[Step::Landlock, Step::LandlockAlone], &[EPERM, ENOSYS, EACCES], listed_landlock, LANDLOCK_REFUSED, &[PERMIT_LANDLOCK]),
     row(&[Step::Landlock, Step::LandlockAlone], &[E2BIG], certain,
         "already inside a sandbox of 16 Landlock domains, and no more can be nested",
         &[OUTSIDE]),
-    row(&[Step::Landlock], &[], filters_before,
+    row(&[Step::Landlock], &[], perhaps_filtered_landlock,
         "Landlock is missing in this kernel, or a filter around the runner refuses it",
         &[Do("use Linux 6.2 or later, with landlock in its list of security modules: boot with `lsm=landlock,…`"),
-          Do("permit landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in that filter")]),
+          PERMIT_LANDLOCK]),
     row(&[Step::Landlock], &[], certain,
         "Landlock is missing or older than ABI 3",
         &[Do("use Linux 6.2 or later, with landlock in its list of security modules: boot with `lsm=landlock,…`")]),
-    row(&[Step::LandlockAlone], &[], filters_before,
+    row(&[Step::LandlockAlone], &[], perhaps_filtered_landlock,
         "without namespaces Landlock ABI 6 is needed, and this kernel lacks it or a filter around the runner refuses it",
-        &[Do("use Linux 6.12 or later, with landlock in its list of security modules"), PERMIT_IN_FILTER]),
+        &[Do("use Linux 6.12 or later, with landlock in its list of security modules"), PERMIT_LANDLOCK]),
     row(&[Step::LandlockAlone], &[], certain,
         "without namespaces Landlock ABI 6 is needed",
         &[Do("use Linux 6.12 or later, with landlock in its list of security modules")]),
@@ -228,6 +278,10 @@ const ROWS: &[Row] = &[
         "already inside a sandbox, which refuses the sockets of the canary",
         &[OUTSIDE]),
 
+    row(&[Step::InheritedNetwork], &[],
+        |_, error| error.object.starts_with(ROUTE_THROUGH_LOOPBACK).then(|| error.object.clone()),
+        "connections to other addresses would wait in loopback instead of being refused",
+        &[Do("`sudo ip route del DESTINATION dev lo`, for IPv6 with `ip -6`")]),
     row(&[Step::InheritedNetwork], &[], certain,
         "this network namespace has more than loopback, so it cannot isolate a run",
         &[Do("docker run --network none …"), Do("podman run --network none …")]),
@@ -266,124 +320,6 @@ const ROWS: &[Row] = &[
         &[Do("start the runner from a mounted root file system: `switch_root`, or in a container")]),
 ];
 
-fn certain(_: &Evidence, _: &SetupError) -> Option<String> {
-    Some(String::new())
-}
-
-fn fact(holds: bool, proof: &str) -> Option<String> {
-    holds.then(|| proof.to_owned())
-}
-
-fn without_proc(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    let is_below = error.object.starts_with("/proc") || error.object.is_empty();
-    fact(evidence.lacks_proc && is_below, "/proc/self does not exist")
-}
-
-/// Proof for steps that open /dev/null, by their own or for a process.
-fn without_null(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    let opens = [Step::StartGuard, Step::TryOutside, Step::StandardInput];
-    let object = error.object.starts_with("/dev/");
-    (evidence.lacks_null && (object || opens.contains(&error.step))).then(String::new)
-}
-
-fn zero_limit(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    let names = evidence.zero_limits.iter();
-    let names: Vec<String> = names
-        .map(|kind| format!("user.max_{kind}_namespaces"))
-        .collect();
-    (!names.is_empty()).then(|| format!("{} = 0", names.join(", ")))
-}
-
-fn missing_kind(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    let kinds = &evidence.missing_kinds;
-    (!kinds.is_empty()).then(|| format!("/proc/self/ns has no {}", kinds.join(", ")))
-}
-
-/// Text about an earlier filter that refuses the call of this step.
-fn filter(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    const CALLS: [(Step, &str); 9] = [
-        (Step::UserAndNetworkNamespace, "unshare"),
-        (Step::CloneInit, "clone"),
-        (Step::LoopbackUp, "ioctl"),
-        (Step::TakeSource, "open_tree"),
-        (Step::PivotRoot, "pivot_root"),
-        (Step::PrivateMounts, "mount"),
-        (Step::RootFilesystem, "mount"),
-        (Step::AttachSource, "mount"),
-        (Step::ReadOnlyRoot, "mount"),
-    ];
-    let call = CALLS.into_iter().find(|(step, _)| *step == error.step);
-    let (_, call) = call?;
-    let mut refused = evidence.filtered_calls.iter();
-    refused
-        .any(|one| one == call)
-        .then(|| evidence.restrictions())
-}
-
-fn filter_of_engine(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    let (engine, trace) = evidence.engine.as_ref()?;
-    let found = filter(evidence, error)?;
-    if evidence.filters_of_init != Some(evidence.filters) {
-        return None;
-    }
-    Some(format!("{}, by {trace}; {found}", engine.word()))
-}
-
-fn filter_of_sandbox(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    filter(evidence, error).and_then(|_| later_filter(evidence, error))
-}
-
-/// AppArmor refuses with EACCES if a profile does not name the operation; seccomp filters use EPERM.
-fn profile_of_engine(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    let profile = evidence.engines_profile()?;
-    (error.errno == EACCES as i32).then(|| profile.to_owned())
-}
-
-fn unmapped(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    let proof = || format!("/proc/self/uid_map does not have user {}", evidence.uid);
-    (!evidence.is_mapped()).then(proof)
-}
-
-fn lacking_capabilities(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    let needed = [
-        Capability::CAP_CHOWN,
-        Capability::CAP_SETGID,
-        Capability::CAP_SETUID,
-        Capability::CAP_SETFCAP,
-    ];
-    let missing = needed
-        .iter()
-        .filter(|one| !evidence.capabilities.contains(one));
-    let missing: Vec<String> = missing.map(ToString::to_string).collect();
-    let is_lacking = evidence.uid == 0 && !missing.is_empty();
-    is_lacking.then(|| format!("it lacks {}", missing.join(", ")))
-}
-
-fn filters_before(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    (evidence.filters > 0).then(|| evidence.restrictions())
-}
-
-fn old_kernel(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    (evidence.version() < (5, 12)).then(|| format!("this is {}", evidence.kernel))
-}
-
-fn later_filter(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    filters_before(evidence, error).filter(|_| evidence.has_more_filters_than_init())
-}
-
-fn has_landlock(evidence: &Evidence) -> Option<bool> {
-    let modules = evidence.modules.as_ref()?;
-    Some(modules.split(',').any(|module| module == "landlock"))
-}
-
-fn unlisted_landlock(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    (has_landlock(evidence) == Some(false)).then(|| evidence.modules.clone())?
-}
-
-fn listed_landlock(evidence: &Evidence, _: &SetupError) -> Option<String> {
-    (has_landlock(evidence) == Some(true) && evidence.filters > 0).then(|| evidence.restrictions())
-}
-
 /// Returns the advice of the first row that applies, or the evidence at hand with an unknown cause.
 pub(super) fn advise(error: &SetupError, evidence: &Evidence) -> Advice {
     let errno = Errno::from_raw(error.errno);
@@ -406,7 +342,10 @@ pub(super) fn advise(error: &SetupError, evidence: &Evidence) -> Advice {
             fixes.push(fix);
         }
     }
-    Advice { cause, fixes }
+    Advice {
+        cause: Some(cause),
+        fixes,
+    }
 }
 
 /// Formats a fix for the known engine. Docker and Podman spell most options in the same way.
@@ -443,11 +382,11 @@ fn unknown(error: &SetupError, evidence: &Evidence) -> Advice {
         .collect();
     let errno = Errno::from_raw(error.errno);
     Advice {
-        cause: format!(
+        cause: Some(format!(
             "the cause is unknown: the kernel answered {errno:?} to the attempt to {}; {}",
             error.step,
             at_hand.join("; ")
-        ),
+        )),
         fixes: vec!["please report it, with the output of `runner doctor`".to_owned()],
     }
 }

@@ -1,5 +1,7 @@
 //! Tests of the table of causes: each row with its proof, and the same error without it.
 
+mod surroundings;
+
 use caps::Capability;
 use nix::errno::Errno;
 use sandbox::error::{SetupError, Step};
@@ -38,14 +40,15 @@ fn in_engine(engine: Engine) -> Evidence {
 #[track_caller]
 fn assert_cause(error: &SetupError, evidence: &Evidence, cause: &str, fix: &str) {
     let advice = advise(error, evidence);
-    assert!(advice.cause.contains(cause), "{}", advice.cause);
+    let found = advice.cause.unwrap();
+    assert!(found.contains(cause), "{found}");
     let fixes = advice.fixes.join("\n");
     assert!(fixes.contains(fix), "{fixes}");
 }
 
 #[track_caller]
 fn assert_unknown(error: &SetupError, evidence: &Evidence) {
-    let cause = advise(error, evidence).cause;
+    let cause = advise(error, evidence).cause.unwrap();
     let errno = format!("{:?}", Errno::from_raw(error.errno));
     assert!(cause.starts_with("the cause is unknown"), "{cause}");
     assert!(
@@ -307,6 +310,62 @@ fn root_that_cannot_change_users_has_a_cause() {
 }
 
 #[test]
+fn supervisor_that_cannot_read_names_its_reason() {
+    let step = Step::Supervise;
+    let unreadable = SetupError {
+        object: "/proc/PID/mem".to_owned(),
+        ..error(step, Errno::EACCES)
+    };
+    assert_unknown(&unreadable, &plain());
+    let with = |capabilities: &[Capability]| Evidence {
+        uid: 0,
+        capabilities: capabilities.to_vec(),
+        ..plain()
+    };
+    let cause = "it lacks CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH";
+    assert_cause(
+        &unreadable,
+        &with(&[]),
+        cause,
+        "an ordinary user\nin a container: `--cap-add",
+    );
+    for one in [
+        Capability::CAP_DAC_OVERRIDE,
+        Capability::CAP_DAC_READ_SEARCH,
+    ] {
+        assert_unknown(&unreadable, &with(&[one]));
+    }
+}
+
+#[test]
+fn refused_ioctl_names_an_earlier_filter() {
+    let filtered = Evidence {
+        filters: 1,
+        ..plain()
+    };
+    let request = SetupError {
+        object: "SECCOMP_IOCTL_NOTIF_SEND".to_owned(),
+        ..error(Step::Supervise, Errno::EPERM)
+    };
+    for refused in [error(Step::StartStage, Errno::ENOTTY), request] {
+        assert_cause(&refused, &filtered, "refuses ioctl(2)", "outside");
+        assert_unknown(&refused, &plain());
+    }
+    assert_unknown(&error(Step::Supervise, Errno::EPERM), &filtered);
+}
+
+#[test]
+fn wide_route_of_loopback_is_told_from_a_link() {
+    let linked = error(Step::InheritedNetwork, Errno::ENOTUNIQ);
+    assert_cause(&linked, &plain(), "more than loopback", "--network none");
+    let routed = SetupError {
+        object: "a route leads through lo to 0.0.0.0/0".to_owned(),
+        ..linked
+    };
+    assert_cause(&routed, &plain(), "lo to 0.0.0.0/0", "ip route del");
+}
+
+#[test]
 fn filter_and_landlock_causes_follow_their_proof() {
     let busy = error(Step::Filter, Errno::EBUSY);
     assert_cause(&busy, &plain(), "already inside a sandbox", "outside");
@@ -352,6 +411,26 @@ fn filter_and_landlock_causes_follow_their_proof() {
         "refuses its calls",
         "permit landlock",
     );
+    for (step, errno) in [
+        (Step::Landlock, Errno::EOPNOTSUPP),
+        (Step::LandlockAlone, Errno::ENOSYS),
+    ] {
+        let missing = error(step, errno);
+        let hedge = "a filter around the runner refuses it";
+        assert_cause(&missing, &filtered, hedge, "permit landlock");
+        let refusing = Evidence {
+            filtered_calls: vec!["landlock_create_ruleset".to_owned()],
+            ..filtered.clone()
+        };
+        let cause = "the kernel has Landlock, and a filter";
+        assert_cause(&missing, &refusing, cause, "permit landlock");
+        let answering = Evidence {
+            answers_landlock: true,
+            ..filtered.clone()
+        };
+        let advice = advise(&missing, &answering);
+        assert_eq!(advice, advise(&missing, &plain()));
+    }
     let trees = error(Step::TakeSource, Errno::ENOSYS);
     assert_unknown(&trees, &plain());
     let unknown_call = Evidence {

@@ -6,18 +6,21 @@ use std::fs;
 
 use clap::Parser as _;
 use model::case::Tier;
-use model::evidence::{Canary, CanaryStatus, Evidence, FileWatch, Layer, LayerNeed, LayerStatus};
+use model::evidence::{
+    Canary, CanaryStatus, Evidence, Exit, FileWatch, Layer, LayerNeed, LayerStatus,
+};
 use model::finding::Verdict;
+use model::report::Purpose;
 use model::text::count;
-use nix::errno::Errno;
 use sandbox::error::Step;
 use sys::process::OWN_FILE;
 
 use super::audited::{LOOK, TRIAL_ARGUMENT};
 use super::probe::{Need, Outcome, Probe, Refusal, at_step};
+use crate::advice::Advice;
 use crate::cli::{Cli, Command};
 use crate::collect::Failure;
-use crate::error_text::chain;
+use crate::error_text::{chain, errno_in};
 use crate::run::{self, Collected};
 
 /// Case B with the default isolation.
@@ -116,13 +119,16 @@ fn collect<'w>(words: impl Iterator<Item = &'w OsStr>) -> Result<Collected, Refu
         Ok(Err(error)) => return Err(before_set_up(&error, None)),
         Err(error) => return Err(before_set_up(&error, None)),
     };
-    run::for_evidence(&request).map_err(|error| before_set_up(&error, error.hint()))
+    run::for_evidence(&request).map_err(|error| before_set_up(&error, error.advice()))
 }
 
-fn before_set_up(error: &(dyn std::error::Error + 'static), fix: Option<String>) -> Refusal {
+fn before_set_up(error: &(dyn std::error::Error + 'static), advice: Option<Advice>) -> Refusal {
     let text: Vec<String> = chain(error).map(|error| error.to_string()).collect();
-    let text = text.join(": ");
-    Refusal::Run { text, fix }
+    Refusal::Run {
+        text: text.join(": "),
+        errno: errno_in(error),
+        advice,
+    }
 }
 
 fn of_every_run(refusal: Refusal) -> Probe {
@@ -151,26 +157,28 @@ fn outcome(collected: &Collected) -> Outcome {
             ))
         }
         None => {
+            if let Exit::Signal(signal) = evidence.exit {
+                return Err(Refusal::Killed(signal));
+            }
             let gaps = evidence.gaps.iter().map(|gap| gap.detail.as_str());
             let gaps: Vec<&str> = gaps.collect();
             let verdict = collected.verdict.word();
-            Err(Refusal::Wrong(format!("{verdict}: {}", gaps.join("; "))))
+            Err(Refusal::Run {
+                text: format!("{verdict}: {}", gaps.join("; ")),
+                errno: None,
+                advice: None,
+            })
         }
         Some(Failure::SetUp(error)) => Err(error.clone().into()),
-        Some(Failure::NotSealed(what)) => {
-            Err(Refusal::Wrong(format!("the sandbox does not hold: {what}")))
-        }
-        Some(Failure::NotExecuted(errno)) => Err(not_executed(*errno)),
+        Some(failure @ (Failure::NotSealed(_) | Failure::NotExecuted(_))) => Err(Refusal::Run {
+            text: failure.to_string(),
+            errno: match failure {
+                Failure::NotExecuted(errno) => Some(*errno),
+                Failure::SetUp(_) | Failure::NotSealed(_) => None,
+            },
+            advice: failure.advice(Purpose::Judge),
+        }),
     }
-}
-
-fn not_executed(errno: Errno) -> Refusal {
-    Refusal::operation(
-        "execute this program inside the sandbox",
-        errno,
-        "the user of the client may not execute this file",
-        "make the file readable and executable for all",
-    )
 }
 
 fn of_layer(tier: Tier, layer: &Layer) -> Probe {
@@ -185,7 +193,8 @@ fn of_layer(tier: Tier, layer: &Layer) -> Probe {
         LayerStatus::Enforced => Ok(layer.detail.clone()),
         LayerStatus::Partial | LayerStatus::Absent => Err(Refusal::Run {
             text: layer.detail.clone(),
-            fix: None,
+            errno: None,
+            advice: None,
         }),
     };
     Probe::new((&id, &layer.name), Some(tier), need, outcome)

@@ -55,7 +55,7 @@ fn missing_features(page: &mut Page<String>, examination: &Examination) -> fmt::
         for one in refused {
             let text = format!("{}, {}: {}", one.id, one.what, one.observed);
             page.say("refused", group.tone(), &text)?;
-            if let Some(cause) = one.cause.as_ref().filter(|cause| **cause != one.observed) {
+            if let Some(cause) = &one.cause {
                 page.say("  cause", Tone::Quiet, cause)?;
             }
             for fix in &one.fixes {

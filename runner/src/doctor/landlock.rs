@@ -268,27 +268,30 @@ fn restrict(ruleset: RulesetCreated) -> Result<(), Refusal> {
 /// Landlock itself is judged as in a run; a newer ABI needs a newer kernel.
 fn refused(abi: u8, error: &RulesetError) -> Refusal {
     let errno = errno_within(error);
+    let filtered = Evidence::read().is_landlock_filtered();
     let release = match abi {
-        0..=3 => {
-            return Refusal::Step(SetupError {
-                step: Step::Landlock,
-                object: String::new(),
-                errno: errno as i32,
-            });
-        }
+        _ if filtered == Some(true) => return of_landlock(errno),
+        0..=3 => return of_landlock(errno),
         4 => "6.7",
         5 => "6.10",
         6 => "6.12",
         _ => "6.15",
     };
     let lacks = format!("Landlock is missing or older than ABI {abi}");
-    let cause = if Evidence::read().has_filters() {
-        format!("{lacks}, or a filter around the runner refuses its calls")
-    } else {
-        lacks
+    let cause = match filtered {
+        Some(_) => lacks,
+        None => format!("{lacks}, or a filter around the runner refuses its calls"),
     };
     let fix = format!("use Linux {release} or later");
     Refusal::operation("ask for the rights", errno, &cause, &fix)
+}
+
+fn of_landlock(errno: Errno) -> Refusal {
+    Refusal::Step(SetupError {
+        step: Step::Landlock,
+        object: String::new(),
+        errno: errno as i32,
+    })
 }
 
 /// Succeeds if the kernel refused with exactly the expected errno.

@@ -51,7 +51,7 @@ pub(super) struct Probe {
     pub(super) step: Option<String>,
     /// Name of the errno with which the kernel refused; null if it did not refuse with an errno.
     pub(super) errno: Option<String>,
-    /// Cause, if the feature does not work; null if it works or was not tested.
+    /// Cause, if the feature does not work; null if it works, was not tested, or the observation says the cause.
     pub(super) cause: Option<String>,
     /// Fixes: commands, flags or settings.
     pub(super) fixes: Vec<String>,
@@ -76,8 +76,12 @@ pub(super) enum Refusal {
     Hung,
     /// The feature could not be tested, with the reason.
     Untried(String),
-    /// A run was refused before its set-up, with a fix.
-    Run { text: String, fix: Option<String> },
+    /// A run failed outside of its set-up, or lacks a layer. Without advice, the text is all that is known.
+    Run {
+        text: String,
+        errno: Option<Errno>,
+        advice: Option<Advice>,
+    },
 }
 
 impl Refusal {
@@ -169,15 +173,18 @@ impl Probe {
                 self.observed = reason;
                 return;
             }
-            Refusal::Run { text, fix } => {
-                self.observed.clone_from(&text);
-                Advice {
-                    cause: text,
-                    fixes: fix.into_iter().collect(),
-                }
+            Refusal::Run {
+                text,
+                errno,
+                advice,
+            } => {
+                self.observed = text;
+                self.errno = errno.map(|errno| format!("{errno:?}"));
+                let Some(advice) = advice else { return };
+                advice
             }
         };
-        self.cause = Some(advice.cause);
+        self.cause = advice.cause;
         self.fixes = advice.fixes;
     }
 
@@ -189,7 +196,7 @@ impl Probe {
 /// Returns an advice with one fix.
 fn advice(cause: &str, fix: &str) -> Advice {
     Advice {
-        cause: cause.to_owned(),
+        cause: Some(cause.to_owned()),
         fixes: vec![fix.to_owned()],
     }
 }
@@ -206,6 +213,13 @@ fn killed(signal: i32) -> Advice {
             "the memory limit is lower than the runner itself needs",
             "`ulimit -d unlimited; ulimit -v unlimited`",
         );
+    }
+    if signal == libc::SIGKILL {
+        return Advice::of(&SetupError {
+            step: Step::CompleteSetUp,
+            object: String::new(),
+            errno: Errno::ESRCH as i32,
+        });
     }
     advice(
         &format!("signal {signal} ended the process that tried it"),

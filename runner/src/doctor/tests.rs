@@ -5,6 +5,7 @@ use nix::errno::Errno;
 
 use super::probe::{Outcome, Refusal};
 use super::*;
+use crate::advice::Advice;
 
 fn works() -> Outcome {
     Ok("done".to_owned())
@@ -108,6 +109,37 @@ fn ended_and_hung_trials_have_a_cause() {
         assert_eq!(probe.status, Status::Refused);
         assert!(probe.cause.is_some() && !probe.fixes.is_empty());
     }
+}
+
+/// The observation says the cause of such a refusal once; advice has its own cause and fixes.
+#[test]
+fn refused_run_says_each_text_once() {
+    let refused = |advice| {
+        let text = "cannot use /proc".to_owned();
+        let errno = Some(Errno::ENOENT);
+        let run = Refusal::Run {
+            text,
+            errno,
+            advice,
+        };
+        probe("run", None, Need::Required, Err(run))
+    };
+    let bare = refused(None);
+    assert_eq!(bare.observed, "cannot use /proc");
+    assert_eq!(bare.errno.as_deref(), Some("ENOENT"));
+    assert_eq!((bare.cause, bare.fixes), (None, Vec::new()));
+    let fixed = refused(Some(Advice::fix("mount it")));
+    assert_eq!(
+        (fixed.cause, fixed.fixes),
+        (None, vec!["mount it".to_owned()])
+    );
+    let advice = Advice {
+        cause: Some("it is not mounted".to_owned()),
+        fixes: vec!["mount it".to_owned()],
+    };
+    let advised = refused(Some(advice));
+    assert_eq!(advised.cause.as_deref(), Some("it is not mounted"));
+    assert_eq!(advised.fixes, ["mount it"]);
 }
 
 fn in_a_container() -> Examination {

@@ -103,6 +103,16 @@ impl Trial {
         }
     }
 
+    /// Makes the attempt in this process, which may neither hang nor be killed.
+    pub(super) fn make_here(&self) -> Vec<Probe> {
+        // With another umask an attempt could not enter its own directory.
+        umask(Mode::from_bits_truncate(0o077));
+        match self.attempt {
+            Runs(make) => make(),
+            One(attempt) => vec![self.probe(attempt())],
+        }
+    }
+
     fn probe(&self, outcome: Outcome) -> Probe {
         Probe::new((self.id, self.what), self.isolation, self.need, outcome)
     }
@@ -176,13 +186,7 @@ pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
     // prctl(2) accepts every valid signal.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     ignore_file_size_signal();
-    // With another umask an attempt could not enter its own directory.
-    umask(Mode::from_bits_truncate(0o077));
-    let probes = match trial.attempt {
-        Runs(make) => make(),
-        One(attempt) => vec![trial.probe(attempt())],
-    };
-    match serde_json::to_writer(std::io::stdout(), &probes) {
+    match serde_json::to_writer(std::io::stdout(), &trial.make_here()) {
         Ok(()) => ExitCode::SUCCESS,
         // The doctor has ended.
         Err(_) => ExitCode::FAILURE,

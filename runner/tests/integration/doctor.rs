@@ -103,16 +103,18 @@ impl Examined {
 }
 
 #[test]
-fn umask_of_the_caller_changes_nothing() {
+fn habits_of_the_caller_change_nothing() {
     needs_sandbox!();
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", "umask 777; exec \"$0\" doctor"])
-        .arg(runner());
-    doctor().as_ordinary_user().with_user(&mut command);
-    let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    for habit in ["umask 777", "ulimit -S -n 8"] {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("{habit}; exec \"$0\" doctor")])
+            .arg(runner());
+        doctor().as_ordinary_user().with_user(&mut command);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{habit}: {said}");
+    }
 }
 
 #[test]

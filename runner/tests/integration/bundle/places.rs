@@ -251,7 +251,7 @@ fn low_hard_limit_on_files_prevents_the_run() {
     assert_eq!(made.status.code(), Some(125), "{said}");
     let told = "error: no more than 256 open files are allowed here, and this run needs ";
     assert!(
-        said.starts_with(told) && said.contains("hint: raise the hard limit"),
+        said.starts_with(told) && said.contains("hint: the limit of open files is too low"),
         "{said}"
     );
     assert!(made.stdout.is_empty() && !evidence.exists());

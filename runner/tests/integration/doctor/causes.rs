@@ -82,12 +82,41 @@ fn filter_around_the_runner_is_named_with_its_call() {
     for (words, errno, call) in [
         ("namespaces", "EPERM", "refusing unshare, clone"),
         ("loopback", "EPERM", "refusing ioctl"),
+        ("loopback-typed", "ENOTTY", "refusing ioctl"),
         ("mounts", "EPERM", "refusing mount"),
         ("mount-descriptors", "ENOSYS", "refusing open_tree"),
         ("pivot-root", "EINVAL", "refusing pivot_root"),
     ] {
         for by in [ROOT, USER] {
             assert_cause(by, words, errno, call, None);
+        }
+    }
+}
+
+#[test]
+fn filter_that_types_no_descriptor_is_named() {
+    needs_sandbox!();
+    let cause = "a filter around the runner refuses ioctl(2)";
+    for words in ["notification-receiving", "notification-answering"] {
+        for by in [ROOT, USER] {
+            assert_cause(by, words, "ENOTTY", cause, None);
+        }
+    }
+}
+
+/// The kernel of this machine has Landlock: it knows the calls that the filter lets through.
+#[test]
+fn filter_that_hides_landlock_is_named() {
+    needs_sandbox!();
+    let cause = "the kernel has Landlock, and a filter around the runner refuses its calls";
+    let errno = "EOPNOTSUPP";
+    for words in ["landlock", "landlock-absent"] {
+        for by in [ROOT, USER] {
+            assert_cause(by, words, errno, cause, None);
+            let examined = Examined::of(by(doctor().on_a_host_without(words)));
+            for abi in 1..=7 {
+                examined.assert_refused(&format!("landlock-abi-{abi}"), Some(errno), cause);
+            }
         }
     }
 }
@@ -148,6 +177,20 @@ fn root_without_devices_is_named() {
     }
 }
 
+#[test]
+fn unusual_mount_is_named() {
+    needs_sandbox!();
+    for (words, errno, cause) in [
+        ("writable-proc", "EROFS", "/proc is read-only"),
+        ("devices", "EACCES", "nodev is an option of the mount /dev"),
+        ("uncovered-root", "EPERM", "another mount covers this root"),
+    ] {
+        for by in [ROOT, USER] {
+            assert_cause(by, words, errno, cause, None);
+        }
+    }
+}
+
 /// The positive twin: a root without /tmp, /etc and the rest is enough.
 #[test]
 fn minimal_root_is_enough_for_a_run() {
@@ -180,6 +223,6 @@ fn runner_inside_a_runner_names_the_sandbox() {
         let said = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(3), "{said}");
         let text = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("fix already inside a sandbox"), "{said}");
+        assert!(text.contains("cause already inside a sandbox"), "{said}");
     }
 }

@@ -104,6 +104,12 @@ fn requirement_of_inherited_leaves_no_isolation() {
             "ENETDOWN",
             "loopback is down",
         ),
+        (
+            "wide-route,namespaces",
+            "inherited-network",
+            "ENOTUNIQ",
+            "a route leads through lo to 0.0.0.0/0",
+        ),
     ] {
         for run in as_both(|| doctor().on_a_host_without(words)) {
             let examined = Examined::of(run);
@@ -231,7 +237,13 @@ fn exhausted_limit_is_named() {
         examined.assert_tier(None);
     }
     let examined = Examined::of(doctor().on_a_host_without("network,open-files=255"));
-    examined.assert_refused("run", None, "no more than 255 open files");
+    let cause = "the limit of open files is too low for a run";
+    examined.assert_refused("run", None, cause);
+    let observed = examined.probe("run")["observed"].as_str().unwrap();
+    assert!(
+        observed.starts_with("no more than 255 open files"),
+        "{observed}"
+    );
     examined.assert_tier(None);
 }
 
@@ -242,6 +254,18 @@ fn root_without_capabilities_cannot_change_its_user() {
         let examined = Examined::of(doctor().on_a_host_without("network,capabilities"));
         examined.assert_step("namespace", "hand-over-pipes");
         examined.assert_refused("namespace", Some("EPERM"), "it lacks CAP_CHOWN");
+        examined.assert_tier(Some("inherited"));
+    }
+}
+
+#[test]
+fn root_without_file_capabilities_has_no_supervisor() {
+    needs_sandbox!();
+    if is_root() {
+        let examined = Examined::of(doctor().on_a_host_without("network,file-capabilities"));
+        examined.assert_step("namespace", "supervise");
+        let cause = "it lacks CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH";
+        examined.assert_refused("namespace", Some("EACCES"), cause);
         examined.assert_tier(Some("inherited"));
     }
 }
