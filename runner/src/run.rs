@@ -32,10 +32,8 @@ use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::request::RunRequest;
 use crate::workload::Workload;
 
-mod digests;
 mod outputs;
 
-use digests::Digests;
 use outputs::{Outputs, Written};
 
 /// Error that prevents a report, or the delivery of one.
@@ -55,7 +53,7 @@ pub(crate) enum RunError {
     EventLoop(#[source] io::Error),
     #[error("the case accepts no isolation")]
     NoTier,
-    #[error("cannot hash the program and this executable, each in a thread")]
+    #[error("cannot hash the program")]
     Digest(#[source] io::Error),
     #[error("cannot make a directory for the copy of the home")]
     Keep(#[source] io::Error),
@@ -94,7 +92,6 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         prepared,
         trees,
         mut capture,
-        digests,
         passed_over,
     } = launch_in_strongest_tier(request, &outputs.files(), clock)?;
     absorb_one_signal();
@@ -115,7 +112,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let mut report = build_report::build(
         request,
         &prepared,
-        digests.wait().map_err(RunError::Digest)?,
+        prepared.digest.wait().map_err(RunError::Digest)?,
         (landlock_abi, passed_over.first()),
         checks,
         verdict,
@@ -216,7 +213,6 @@ struct Launched {
     /// The client's directories, if they are on disk; they are removed with this value.
     trees: Option<TemporaryTrees>,
     capture: Capture,
-    digests: Digests,
     passed_over: Vec<PassedOver>,
 }
 
@@ -228,7 +224,6 @@ fn launch_in_strongest_tier(
     clock: Clock,
 ) -> Result<Launched, RunError> {
     let mut passed_over = Vec::new();
-    let mut digests = None;
     let mut tiers = request.tiers().into_iter().peekable();
     while let Some(tier) = tiers.next() {
         let made = match tier {
@@ -239,10 +234,10 @@ fn launch_in_strongest_tier(
             Ok(Some(trees)) => trees.client_paths(),
             Ok(None) | Err(_) => ClientPaths::in_own_root(),
         };
-        let prepared = prepare(request, files, tier, &places)?;
+        let mut prepared = prepare(request, files, tier, &places)?;
         let (mut capture, trees) = match made {
             Ok(trees) => {
-                let capture = launch_and_collect(request, &prepared, clock, &mut digests)?;
+                let capture = launch_and_collect(request, &mut prepared, clock)?;
                 (capture, trees)
             }
             Err(error) => (failed(&prepared, error), None),
@@ -255,12 +250,10 @@ fn launch_in_strongest_tier(
             passed_over.push(PassedOver { tier, error });
             continue;
         }
-        let digests = digests.unwrap_or_else(|| Digests::take(&prepared));
         return Ok(Launched {
             prepared,
             trees,
             capture,
-            digests,
             passed_over,
         });
     }
@@ -272,19 +265,16 @@ fn failed(prepared: &Prepared, error: SetupError) -> Capture {
     Capture::failed(error, &prepared.secrets)
 }
 
-/// Creates the sandbox's processes and collects their evidence. The program is hashed in a thread that starts
-/// after those processes.
+/// Creates the sandbox's processes and collects their evidence. The program is hashed beside the client.
 fn launch_and_collect(
     request: &RunRequest,
-    prepared: &Prepared,
+    prepared: &mut Prepared,
     clock: Clock,
-    digests: &mut Option<Digests>,
 ) -> Result<Capture, RunError> {
     let limits = &request.workload.sandbox().limits;
     let spawned = spawn::spawn(&prepared.plan);
     // The next steps run while the stage creates its namespaces.
     let outside = Outside::start(prepared.plan.tier, &prepared.plan.probe);
-    Digests::keep_or_take(digests, prepared);
     let refused = outside.and_then(Outside::refused);
     let (stage, refused) = match (spawned, refused) {
         (Ok(stage), Ok(refused)) => (stage, refused),
@@ -299,6 +289,7 @@ fn launch_and_collect(
         output_lines: limits.output_lines,
         passes_output: request.workload.purpose() == Purpose::Audit,
         secrets: &prepared.secrets,
+        digest: &mut prepared.digest,
         extent: match request.out {
             Some(_) => Extent::UpTo(limits.output_bytes),
             None => Extent::Tail,

@@ -1,0 +1,360 @@
+//! SHA-256 of the client's program, computed beside the run: a large program takes longer to hash than to start.
+//!
+//! A thread of the lowest priority starts with the client. After the run, a thread of normal priority continues its
+//! work, because on a busy host the first one might never end. [`cache`] owns the entries of earlier runs.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use model::digest::{BUFFER_BYTES, Hasher};
+use model::report::Content;
+use sys::priority;
+
+mod cache;
+mod identity;
+
+pub(crate) use cache::{CachePlace, Permitted, permitted};
+use identity::Identity;
+
+/// Time limit after the run. A slow processor hashes a gigabyte in about ten seconds.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Pending identity of a program's content; `None` for a program that is part of this executable.
+#[derive(Debug)]
+pub(crate) struct PendingDigest(Option<Work>);
+
+#[derive(Debug)]
+struct Work {
+    reading: Arc<Reading>,
+    /// Result of the thread of lowest priority, if it was started.
+    pending: Option<Pending>,
+}
+
+type Pending = Receiver<io::Result<Found>>;
+
+/// A SHA-256 with its source.
+#[derive(Debug)]
+enum Found {
+    Cached(String),
+    Read(String),
+}
+
+/// The work of one thread, or of two in turn.
+#[derive(Debug)]
+struct Reading {
+    file: File,
+    /// Length at the start: another process may keep appending to the file.
+    length: u64,
+    /// Identity at the start, if the cache may be used.
+    identity: Option<(CachePlace, Identity)>,
+    begun: SystemTime,
+    progress: Mutex<Progress>,
+}
+
+/// State after a piece.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    offset: u64,
+    hasher: Hasher,
+    /// The second thread has continued from this state.
+    is_taken: bool,
+}
+
+/// The two threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Idle,
+    Normal,
+}
+
+impl PendingDigest {
+    /// Notes the identity of a program. Nothing is read before [`Self::start`].
+    ///
+    /// # Errors
+    /// The error of reading the status of the file.
+    pub(crate) fn of(program: File, cache: Option<CachePlace>) -> io::Result<Self> {
+        Reading::new(program, cache).map(|reading| {
+            Self(Some(Work {
+                reading: Arc::new(reading),
+                pending: None,
+            }))
+        })
+    }
+
+    /// Returns the digest of a program that is part of this executable: none.
+    pub(crate) const fn built_in() -> Self {
+        Self(None)
+    }
+
+    /// Starts the thread of lowest priority. If that fails, the program is read after the run.
+    pub(crate) fn start(&mut self) {
+        if let Some(work) = &mut self.0 {
+            work.pending = spawn(&work.reading, Turn::Idle).ok();
+        }
+    }
+
+    /// Waits for the SHA-256, and stores it in the cache.
+    ///
+    /// # Errors
+    /// The first failed read, or `TimedOut` for a file that takes longer than [`LIMIT`].
+    pub(crate) fn wait(&self) -> io::Result<Content> {
+        let Some(Work { reading, pending }) = &self.0 else {
+            return Ok(Content::BuiltIn);
+        };
+        let ready = pending.as_ref().and_then(|pending| pending.try_recv().ok());
+        let found = match ready {
+            Some(found) => found?,
+            None => received(&spawn(reading, Turn::Normal)?, Instant::now() + LIMIT)?,
+        };
+        Ok(match found {
+            Found::Cached(sha256) => Content::Cached(sha256),
+            Found::Read(sha256) => {
+                reading.keep(&sha256);
+                Content::Read(sha256)
+            }
+        })
+    }
+}
+
+fn spawn(reading: &Arc<Reading>, turn: Turn) -> io::Result<Pending> {
+    let (done, pending) = sync_channel(1);
+    let reading = Arc::clone(reading);
+    thread::Builder::new()
+        .name("digest".to_owned())
+        .spawn(move || {
+            // Without the right to it, the thread competes with the client.
+            if turn == Turn::Idle {
+                let _ = priority::make_idle();
+            }
+            reading.find(turn).map(|found| done.send(found))
+        })
+        .map(|_| pending)
+}
+
+fn received(pending: &Pending, deadline: Instant) -> io::Result<Found> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    pending.recv_timeout(left).unwrap_or_else(|error| {
+        Err(match error {
+            RecvTimeoutError::Timeout => {
+                let cause = format!("not read within {} s after the run", LIMIT.as_secs());
+                io::Error::new(io::ErrorKind::TimedOut, cause)
+            }
+            RecvTimeoutError::Disconnected => {
+                io::Error::other("the thread that reads it has ended")
+            }
+        })
+    })
+}
+
+impl Reading {
+    fn new(file: File, cache: Option<CachePlace>) -> io::Result<Self> {
+        let begun = SystemTime::now();
+        let identity = cache.and_then(|cache| Some((cache, Identity::of(&file)?)));
+        Ok(Self {
+            length: file.metadata()?.len(),
+            identity,
+            begun,
+            file,
+            progress: Mutex::default(),
+        })
+    }
+
+    /// Finds the SHA-256 in the cache, or reads the file. Returns `None` if the second thread has taken the work.
+    fn find(&self, turn: Turn) -> Option<io::Result<Found>> {
+        let mut at = self.take(turn);
+        let known = || {
+            self.identity
+                .as_ref()
+                .and_then(|(cache, file)| cache.known(file))
+        };
+        if at.offset == 0
+            && let Some(sha256) = known()
+        {
+            return Some(Ok(Found::Cached(sha256)));
+        }
+        let mut buffer = vec![0; BUFFER_BYTES];
+        while at.offset < self.length {
+            let left = usize::try_from(self.length - at.offset).unwrap_or(BUFFER_BYTES);
+            let piece = buffer.get_mut(..left.min(BUFFER_BYTES)).unwrap_or_default();
+            let length = match self.file.read_at(piece, at.offset) {
+                Ok(0) => break,
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Some(Err(error)),
+            };
+            at.hasher.update(piece.get(..length).unwrap_or_default());
+            at.offset += length as u64;
+            if turn == Turn::Idle && !self.publish(&at) {
+                return None;
+            }
+        }
+        Some(Ok(Found::Read(at.hasher.finish())))
+    }
+
+    /// Returns the state to continue from. The normal thread stops the idle one after its present piece.
+    fn take(&self, turn: Turn) -> Progress {
+        let mut progress = self.progress();
+        progress.is_taken |= turn == Turn::Normal;
+        progress.clone()
+    }
+
+    /// Publishes a state of the idle thread. Returns false if its work was taken.
+    fn publish(&self, state: &Progress) -> bool {
+        let mut progress = self.progress();
+        if progress.is_taken {
+            return false;
+        }
+        progress.clone_from(state);
+        true
+    }
+
+    /// Held only for a copy, so that a thread of normal priority never waits for the idle one to hash.
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores the SHA-256, if the file was not changed meanwhile. A cache that cannot be written is no error of the
+    /// run: the next one reads the file again.
+    fn keep(&self, sha256: &str) {
+        if let Some((cache, file)) = &self.identity
+            && file.is_settled(self.begun)
+            && Identity::of(&self.file).as_ref() == Some(file)
+        {
+            let _ = cache.keep(file, sha256);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write as _;
+
+    use model::digest;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// Three pieces, the last one short.
+    fn content() -> Vec<u8> {
+        let bytes = 0..=u8::MAX;
+        bytes.cycle().take(2 * BUFFER_BYTES + 1).collect()
+    }
+
+    fn program(content: &[u8]) -> (TempDir, File) {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = directory.path().join("program");
+        fs::write(&path, content).unwrap();
+        let file = File::options().read(true).append(true).open(path).unwrap();
+        (directory, file)
+    }
+
+    fn read(content: &[u8]) -> Content {
+        Content::Read(digest::of_bytes(content))
+    }
+
+    #[test]
+    fn digest_is_the_same_with_and_without_the_idle_thread() {
+        for content in [content(), b"one".to_vec(), Vec::new()] {
+            let (_directory, file) = program(&content);
+            let mut pending = PendingDigest::of(file, None).unwrap();
+            assert_eq!(pending.wait().unwrap(), read(&content));
+            pending.start();
+            assert_eq!(pending.wait().unwrap(), read(&content));
+        }
+    }
+
+    #[test]
+    fn second_thread_continues_where_the_first_one_is() {
+        let content = content();
+        let (_directory, file) = program(&content);
+        let reading = Reading::new(file, None).unwrap();
+        // The idle thread has hashed the first piece and gets no further.
+        let mut state = reading.take(Turn::Idle);
+        state.hasher.update(&content[..BUFFER_BYTES]);
+        state.offset = BUFFER_BYTES as u64;
+        assert!(reading.publish(&state));
+        let found = reading.find(Turn::Normal).unwrap().unwrap();
+        assert!(matches!(found, Found::Read(sha256) if sha256 == digest::of_bytes(&content)));
+        assert!(!reading.publish(&state));
+        assert!(reading.find(Turn::Idle).is_none());
+    }
+
+    #[test]
+    fn file_that_grows_is_hashed_to_its_first_length() {
+        let (_directory, mut file) = program(b"one");
+        let pending = PendingDigest::of(file.try_clone().unwrap(), None).unwrap();
+        file.write_all(b", two").unwrap();
+        assert_eq!(pending.wait().unwrap(), read(b"one"));
+        // /dev/zero has no end, but its length is 0.
+        let endless = PendingDigest::of(File::open("/dev/zero").unwrap(), None).unwrap();
+        assert_eq!(endless.wait().unwrap(), read(b""));
+    }
+
+    #[test]
+    fn built_in_program_starts_no_thread() {
+        let mut pending = PendingDigest::built_in();
+        pending.start();
+        assert_eq!(pending.wait().unwrap(), Content::BuiltIn);
+    }
+
+    #[test]
+    fn digest_that_is_late_or_lost_is_an_error() {
+        let (done, pending) = sync_channel(1);
+        let late = received(&pending, Instant::now()).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        drop(done);
+        assert!(received(&pending, Instant::now() + LIMIT).is_err());
+    }
+
+    /// A reading that began long after the last change of the file.
+    fn settled(file: &File, cache: &CachePlace) -> PendingDigest {
+        let mut reading = Reading::new(file.try_clone().unwrap(), Some(cache.clone())).unwrap();
+        reading.begun += Duration::from_secs(10);
+        PendingDigest(Some(Work {
+            reading: Arc::new(reading),
+            pending: None,
+        }))
+    }
+
+    #[test]
+    fn unchanged_file_is_read_once() {
+        let content = content();
+        let (directory, mut file) = program(&content);
+        let cache = CachePlace::below(directory.path());
+        let cached = Content::Cached(digest::of_bytes(&content));
+        assert_eq!(settled(&file, &cache).wait().unwrap(), read(&content));
+        assert_eq!(settled(&file, &cache).wait().unwrap(), cached);
+        let mut idle = settled(&file, &cache);
+        idle.start();
+        assert_eq!(idle.wait().unwrap(), cached);
+        let without = PendingDigest::of(file.try_clone().unwrap(), None).unwrap();
+        assert_eq!(without.wait().unwrap(), read(&content));
+        file.write_all(b"more").unwrap();
+        let longer = [content.as_slice(), b"more"].concat();
+        assert_eq!(settled(&file, &cache).wait().unwrap(), read(&longer));
+    }
+
+    #[test]
+    fn file_that_may_have_changed_meanwhile_is_not_kept() {
+        let content = content();
+        let (directory, mut file) = program(&content);
+        let cache = CachePlace::below(directory.path());
+        let tomorrow = SystemTime::now() + Duration::from_secs(24 * 60 * 60);
+        file.set_modified(tomorrow).unwrap();
+        let young = || PendingDigest::of(file.try_clone().unwrap(), Some(cache.clone()));
+        for _ in 0..2 {
+            assert_eq!(young().unwrap().wait().unwrap(), read(&content));
+        }
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let pending = settled(&file, &cache);
+        file.write_all(b"more").unwrap();
+        assert_eq!(pending.wait().unwrap(), read(&content));
+        assert!(!directory.path().join(".cache").exists());
+    }
+}
