@@ -35,14 +35,7 @@ struct Work {
     pending: Option<Pending>,
 }
 
-type Pending = Receiver<io::Result<Found>>;
-
-/// A SHA-256 with its source.
-#[derive(Debug)]
-enum Found {
-    Cached(String),
-    Read(String),
-}
+type Pending = Receiver<io::Result<Content>>;
 
 /// The work of one thread, or of two in turn.
 #[derive(Debug)]
@@ -98,7 +91,7 @@ impl PendingDigest {
         }
     }
 
-    /// Waits for the SHA-256, and stores it in the cache.
+    /// Waits for the SHA-256.
     ///
     /// # Errors
     /// The first failed read, or `TimedOut` for a file that takes longer than [`LIMIT`].
@@ -107,17 +100,27 @@ impl PendingDigest {
             return Ok(Content::BuiltIn);
         };
         let ready = pending.as_ref().and_then(|pending| pending.try_recv().ok());
-        let found = match ready {
-            Some(found) => found?,
-            None => received(&spawn(reading, Turn::Normal)?, Instant::now() + LIMIT)?,
-        };
-        Ok(match found {
-            Found::Cached(sha256) => Content::Cached(sha256),
-            Found::Read(sha256) => {
-                reading.keep(&sha256);
-                Content::Read(sha256)
-            }
-        })
+        match ready {
+            Some(found) => found,
+            None => received(&spawn(reading, Turn::Normal)?, Instant::now() + LIMIT),
+        }
+    }
+
+    /// Stores a SHA-256 that was read in the cache, unless the file has changed since [`Self::of`], or just before. A
+    /// cache that cannot be written is no error of the run: the next one reads the file again.
+    pub(crate) fn remember(&self, content: &Content) {
+        if let (Some(work), Content::Read(sha256)) = (&self.0, content)
+            && let Reading {
+                file,
+                identity: Some((cache, known)),
+                begun,
+                ..
+            } = &*work.reading
+            && known.is_settled(*begun)
+            && Identity::of(file).as_ref() == Some(known)
+        {
+            let _ = cache.keep(known, sha256);
+        }
     }
 }
 
@@ -136,7 +139,7 @@ fn spawn(reading: &Arc<Reading>, turn: Turn) -> io::Result<Pending> {
         .map(|_| pending)
 }
 
-fn received(pending: &Pending, deadline: Instant) -> io::Result<Found> {
+fn received(pending: &Pending, deadline: Instant) -> io::Result<Content> {
     let left = deadline.saturating_duration_since(Instant::now());
     pending.recv_timeout(left).unwrap_or_else(|error| {
         Err(match error {
@@ -165,7 +168,7 @@ impl Reading {
     }
 
     /// Finds the SHA-256 in the cache, or reads the file. Returns `None` if the second thread has taken the work.
-    fn find(&self, turn: Turn) -> Option<io::Result<Found>> {
+    fn find(&self, turn: Turn) -> Option<io::Result<Content>> {
         let mut at = self.take(turn);
         let known = || {
             self.identity
@@ -175,7 +178,7 @@ impl Reading {
         if at.offset == 0
             && let Some(sha256) = known()
         {
-            return Some(Ok(Found::Cached(sha256)));
+            return Some(Ok(Content::Cached(sha256)));
         }
         let mut buffer = vec![0; BUFFER_BYTES];
         while at.offset < self.length {
@@ -193,7 +196,7 @@ impl Reading {
                 return None;
             }
         }
-        Some(Ok(Found::Read(at.hasher.finish())))
+        Some(Ok(Content::Read(at.hasher.finish())))
     }
 
     /// Returns the state to continue from. The normal thread stops the idle one after its present piece.
@@ -216,17 +219,6 @@ impl Reading {
     /// Held only for a copy, so that a thread of normal priority never waits for the idle one to hash.
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Stores the SHA-256, if the file was not changed meanwhile. A cache that cannot be written is no error of the
-    /// run: the next one reads the file again.
-    fn keep(&self, sha256: &str) {
-        if let Some((cache, file)) = &self.identity
-            && file.is_settled(self.begun)
-            && Identity::of(&self.file).as_ref() == Some(file)
-        {
-            let _ = cache.keep(file, sha256);
-        }
     }
 }
 
@@ -280,7 +272,7 @@ mod tests {
         state.offset = BUFFER_BYTES as u64;
         assert!(reading.publish(&state));
         let found = reading.find(Turn::Normal).unwrap().unwrap();
-        assert!(matches!(found, Found::Read(sha256) if sha256 == digest::of_bytes(&content)));
+        assert!(matches!(found, Content::Read(sha256) if sha256 == digest::of_bytes(&content)));
         assert!(!reading.publish(&state));
         assert!(reading.find(Turn::Idle).is_none());
     }
@@ -312,6 +304,13 @@ mod tests {
         assert!(received(&pending, Instant::now() + LIMIT).is_err());
     }
 
+    #[track_caller]
+    fn remembered(pending: &PendingDigest) -> Content {
+        let content = pending.wait().unwrap();
+        pending.remember(&content);
+        content
+    }
+
     /// A reading that began long after the last change of the file.
     fn settled(file: &File, cache: &CachePlace) -> PendingDigest {
         let mut reading = Reading::new(file.try_clone().unwrap(), Some(cache.clone())).unwrap();
@@ -328,7 +327,7 @@ mod tests {
         let (directory, mut file) = program(&content);
         let cache = CachePlace::below(directory.path());
         let cached = Content::Cached(digest::of_bytes(&content));
-        assert_eq!(settled(&file, &cache).wait().unwrap(), read(&content));
+        assert_eq!(remembered(&settled(&file, &cache)), read(&content));
         assert_eq!(settled(&file, &cache).wait().unwrap(), cached);
         let mut idle = settled(&file, &cache);
         idle.start();
@@ -349,12 +348,12 @@ mod tests {
         file.set_modified(tomorrow).unwrap();
         let young = || PendingDigest::of(file.try_clone().unwrap(), Some(cache.clone()));
         for _ in 0..2 {
-            assert_eq!(young().unwrap().wait().unwrap(), read(&content));
+            assert_eq!(remembered(&young().unwrap()), read(&content));
         }
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         let pending = settled(&file, &cache);
         file.write_all(b"more").unwrap();
-        assert_eq!(pending.wait().unwrap(), read(&content));
+        assert_eq!(remembered(&pending), read(&content));
         assert!(!directory.path().join(".cache").exists());
     }
 }

@@ -109,10 +109,16 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let evidence = evidence_of(request, &prepared, capture, trees, clock, outputs.bundle());
     let checks = checks(&request.workload, &prepared, &evidence);
     let verdict = check::verdict(&checks, &evidence);
+    let content = prepared.digest.wait().map_err(RunError::Digest)?;
+    // The kernel starts no file that is open for writing (execve(2), ETXTBSY). Without a start, a mapping could still
+    // change the file and leave its times as they are.
+    if failure.is_none() {
+        prepared.digest.remember(&content);
+    }
     let mut report = build_report::build(
         request,
         &prepared,
-        prepared.digest.wait().map_err(RunError::Digest)?,
+        content,
         (landlock_abi, passed_over.first()),
         checks,
         verdict,

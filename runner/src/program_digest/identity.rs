@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::digest::BUFFER_BYTES;
-use nix::sys::statfs::fstatfs;
+use nix::sys::statfs::{FsType, fstatfs};
 
 /// Age that a change must have before the file is read. A second change within one tick of the file system's clock
 /// would leave the times as they are; file systems here have ticks of 1 s at most (ext3's inodes).
@@ -15,14 +15,14 @@ const GRANULARITY: Duration = Duration::from_secs(2);
 /// File systems (statfs(2)) on local disks, whose times this kernel sets at each change: ext2 to ext4, XFS, Btrfs,
 /// F2FS, overlayfs, SquashFS and EROFS. Another machine sets the times of network file systems, a process those of
 /// FUSE. tmpfs leaves them as they are at a write through mmap(2).
-const LOCAL: [i64; 7] = [
-    0xEF53,
-    0x5846_5342,
-    0x9123_683E,
-    0xF2F5_2010,
-    0x794C_7630,
-    0x7371_7368,
-    0xE0F5_E1E2,
+const LOCAL: [FsType; 7] = [
+    FsType(0xEF53),
+    FsType(0x5846_5342),
+    FsType(0x9123_683E),
+    FsType(0xF2F5_2010),
+    FsType(0x794C_7630),
+    FsType(0x7371_7368),
+    FsType(0xE0F5_E1E2),
 ];
 
 /// Identity of an opened file and its content.
@@ -42,12 +42,8 @@ impl Identity {
     /// not promise a new identity for new content.
     pub(super) fn of(file: &File) -> Option<Self> {
         let status = file.metadata().ok()?;
-        let is_local = || {
-            fstatfs(file).is_ok_and(|system| {
-                // The type is signed on some architectures.
-                LOCAL.contains(&(i64::from(system.filesystem_type().0) & 0xFFFF_FFFF))
-            })
-        };
+        let is_local =
+            || fstatfs(file).is_ok_and(|system| LOCAL.contains(&system.filesystem_type()));
         // A small file is read as fast as its entry.
         let is_worth = status.is_file() && status.len() > BUFFER_BYTES as u64;
         if !is_worth || !is_local() {

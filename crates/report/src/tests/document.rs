@@ -134,10 +134,10 @@ fn content_of_the_program_is_read_with_its_source() {
         let mut report = old();
         let client = report["client"].as_object_mut().expect("an object");
         for (key, value) in [("from", from), ("sha256", sha256)] {
-            match value {
-                Value::Null => client.remove(key),
-                value => client.insert(key.to_owned(), value),
-            };
+            client.remove(key);
+            if !value.is_null() {
+                client.insert(key.to_owned(), value);
+            }
         }
         parse(&report).map(|report| report.client.client.content.clone())
     };
