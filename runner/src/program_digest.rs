@@ -1,7 +1,8 @@
 //! SHA-256 of the client's program, computed beside the run: a large program takes longer to hash than to start.
 //!
-//! A thread of the lowest priority starts with the client. After the run, a thread of normal priority continues its
-//! work, because on a busy host the first one might never end. [`cache`] owns the entries of earlier runs.
+//! A thread of the lowest priority starts with the client, and leaves a contended processor to it. After the run, a
+//! thread of normal priority continues its work, because on a busy host the first one might never end. [`cache`] owns
+//! the entries of earlier runs.
 
 use std::fs::File;
 use std::io;
@@ -13,12 +14,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use model::digest::{BUFFER_BYTES, Hasher};
 use model::report::Content;
-use sys::priority;
 
 mod cache;
+mod courtesy;
 mod identity;
 
 pub(crate) use cache::{CachePlace, Permitted, permitted};
+use courtesy::Courtesy;
 use identity::Identity;
 
 /// Time limit after the run. A slow processor hashes a gigabyte in about ten seconds.
@@ -130,11 +132,8 @@ fn spawn(reading: &Arc<Reading>, turn: Turn) -> io::Result<Pending> {
     thread::Builder::new()
         .name("digest".to_owned())
         .spawn(move || {
-            // Without the right to it, the thread competes with the client.
-            if turn == Turn::Idle {
-                let _ = priority::make_idle();
-            }
-            reading.find(turn).map(|found| done.send(found))
+            let courtesy = (turn == Turn::Idle).then(Courtesy::begin);
+            reading.find(courtesy).map(|found| done.send(found))
         })
         .map(|_| pending)
 }
@@ -167,9 +166,14 @@ impl Reading {
         })
     }
 
-    /// Finds the SHA-256 in the cache, or reads the file. Returns `None` if the second thread has taken the work.
-    fn find(&self, turn: Turn) -> Option<io::Result<Content>> {
-        let mut at = self.take(turn);
+    /// Finds the SHA-256 in the cache, or reads the file. The idle thread has a `courtesy`, and returns `None` if the
+    /// normal one has taken its work.
+    fn find(&self, mut courtesy: Option<Courtesy>) -> Option<io::Result<Content>> {
+        let mut at = self.take(if courtesy.is_some() {
+            Turn::Idle
+        } else {
+            Turn::Normal
+        });
         let known = || {
             self.identity
                 .as_ref()
@@ -192,8 +196,11 @@ impl Reading {
             };
             at.hasher.update(piece.get(..length).unwrap_or_default());
             at.offset += length as u64;
-            if turn == Turn::Idle && !self.publish(&at) {
-                return None;
+            if let Some(courtesy) = &mut courtesy {
+                if !self.publish(&at) {
+                    return None;
+                }
+                courtesy.give_way();
             }
         }
         Some(Ok(Content::Read(at.hasher.finish())))
@@ -271,10 +278,10 @@ mod tests {
         state.hasher.update(&content[..BUFFER_BYTES]);
         state.offset = BUFFER_BYTES as u64;
         assert!(reading.publish(&state));
-        let found = reading.find(Turn::Normal).unwrap().unwrap();
+        let found = reading.find(None).unwrap().unwrap();
         assert!(matches!(found, Content::Read(sha256) if sha256 == digest::of_bytes(&content)));
         assert!(!reading.publish(&state));
-        assert!(reading.find(Turn::Idle).is_none());
+        assert!(reading.find(Some(Courtesy::begin())).is_none());
     }
 
     #[test]
