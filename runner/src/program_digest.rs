@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use model::digest::{BUFFER_BYTES, Hasher};
-use model::report::Content;
+use model::report::{Content, DigestSource};
 
 mod cache;
 mod courtesy;
@@ -102,24 +102,20 @@ impl PendingDigest {
             return Ok(Content::BuiltIn);
         };
         let ready = pending.as_ref().and_then(|pending| pending.try_recv().ok());
-        match ready {
-            Some(found) => found,
-            None => received(&spawn(reading, Turn::Normal)?, Instant::now() + LIMIT),
-        }
+        let read = || received(&spawn(reading, Turn::Normal)?, Instant::now() + LIMIT);
+        let found = ready.unwrap_or_else(read)?;
+        // The file may have been changed just before the client was started from it.
+        let is_outdated = found.from() == DigestSource::Cache && !reading.is_unchanged();
+        if is_outdated { read() } else { Ok(found) }
     }
 
     /// Stores a SHA-256 that was read in the cache, unless the file has changed since [`Self::of`], or just before. A
     /// cache that cannot be written is no error of the run: the next one reads the file again.
     pub(crate) fn remember(&self, content: &Content) {
         if let (Some(work), Content::Read(sha256)) = (&self.0, content)
-            && let Reading {
-                file,
-                identity: Some((cache, known)),
-                begun,
-                ..
-            } = &*work.reading
-            && known.is_settled(*begun)
-            && Identity::of(file).as_ref() == Some(known)
+            && let Some((cache, known)) = &work.reading.identity
+            && known.is_settled(work.reading.begun)
+            && work.reading.is_unchanged()
         {
             let _ = cache.keep(known, sha256);
         }
@@ -180,6 +176,7 @@ impl Reading {
                 .and_then(|(cache, file)| cache.known(file))
         };
         if at.offset == 0
+            && self.is_unchanged()
             && let Some(sha256) = known()
         {
             return Some(Ok(Content::Cached(sha256)));
@@ -204,6 +201,12 @@ impl Reading {
             }
         }
         Some(Ok(Content::Read(at.hasher.finish())))
+    }
+
+    /// Tests whether the file is as it was at the start, where the cache may be used.
+    fn is_unchanged(&self) -> bool {
+        let known = self.identity.as_ref().map(|(_, known)| known);
+        known.is_some_and(|known| Identity::of(&self.file).as_ref() == Some(known))
     }
 
     /// Returns the state to continue from. The normal thread stops the idle one after its present piece.
@@ -344,6 +347,31 @@ mod tests {
         file.write_all(b"more").unwrap();
         let longer = [content.as_slice(), b"more"].concat();
         assert_eq!(settled(&file, &cache).wait().unwrap(), read(&longer));
+    }
+
+    #[test]
+    fn file_changed_after_the_look_at_it_is_read() {
+        let content = content();
+        let (directory, file) = program(&content);
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let cache = CachePlace::below(directory.path());
+        remembered(&settled(&file, &cache));
+        let mut pending = settled(&file, &cache);
+        // The idle thread has found the SHA-256 in the cache.
+        let (done, found) = sync_channel(1);
+        done.send(Ok(pending.wait().unwrap())).unwrap();
+        let work = pending.0.as_mut().unwrap();
+        work.pending = Some(found);
+        // A change of the content that only the time of the change shows. The clock of the kernel's time stamps ticks
+        // every few milliseconds.
+        let mut other = content.clone();
+        other[0] ^= 1;
+        let path = directory.path().join("program");
+        while work.reading.is_unchanged() {
+            fs::write(&path, &other).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        assert_eq!(pending.wait().unwrap(), read(&other));
     }
 
     #[test]
