@@ -56,6 +56,8 @@ fn commit() -> Option<String> {
     let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("..");
     let git = directory_of(&root.join(".git"))?;
     let head = watched(&git.join("HEAD"))?;
+    // Each commit adds a line; a packed branch has no file of its own that could change.
+    watched(&git.join("logs/HEAD"));
     let Some(branch) = head.strip_prefix("ref: ") else {
         return digits(&head);
     };
