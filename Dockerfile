@@ -9,6 +9,8 @@ ARG BUILDER=docker.io/library/rust:1.95-slim-bookworm
 ARG SLIM=docker.io/library/debian:bookworm-slim
 
 FROM ${BUILDER} AS builder
+# The commit of the sources: the build context has no repository.
+ARG RUNNER_COMMIT
 WORKDIR /source
 COPY . .
 RUN cargo build --profile dist --locked \

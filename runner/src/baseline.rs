@@ -331,7 +331,12 @@ fn made(report: &Report) -> Made {
     let program = report.client.program.rsplit('/').next();
     Made {
         client: program.unwrap_or_default().to_owned(),
-        sha256: report.client.sha256.clone(),
+        sha256: report
+            .client
+            .content
+            .sha256()
+            .unwrap_or_default()
+            .to_owned(),
         runner: report.runner.version.clone(),
     }
 }

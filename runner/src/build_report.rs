@@ -8,7 +8,7 @@ use model::expected::Rules;
 use model::finding::{Finding, Verdict};
 use model::profile::{ExpectedAttempt, Profile, Variable};
 use model::quote::shown_path;
-use model::report::{Client, Host, Policy, Report, Runner, Setting, WiderRule};
+use model::report::{Client, Content, Host, Policy, Report, Setting, WiderRule};
 use model::text::printable;
 use policy::{self, PolicyError, Reference};
 use sandbox::core_dumps;
@@ -16,6 +16,7 @@ use sandbox::error::SetupError;
 
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::request::RunRequest;
+use crate::version;
 use crate::workload::Workload;
 
 /// An isolation level that would have been accepted, and the step that the host refused.
@@ -29,7 +30,7 @@ pub(crate) struct PassedOver {
 pub(crate) fn build(
     request: &RunRequest,
     prepared: &Prepared,
-    (program, own): (String, String),
+    content: Content,
     (landlock_abi, passed_over): (i32, Option<&PassedOver>),
     checks: Vec<Finding>,
     verdict: Verdict,
@@ -46,10 +47,7 @@ pub(crate) fn build(
     };
     rules.explain(&mut evidence);
     Report {
-        runner: Runner {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            sha256: own,
-        },
+        runner: version::of_this_executable(),
         host: Host {
             kernel: kernel(),
             arch: std::env::consts::ARCH.to_owned(),
@@ -62,7 +60,7 @@ pub(crate) fn build(
         },
         client: Client {
             program: program_name(request, prepared),
-            sha256: program,
+            content,
             profile: profile(workload),
             args: arguments(prepared, &prompts),
             settings: workload.variables().into_iter().map(shown).collect(),

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use model::profile::Destination as AttemptDestination;
 use policy::init::PolicyName;
 
@@ -33,6 +33,7 @@ pub(crate) use values::{ReportArgument, VariableArgument};
 #[command(
     name = "runner",
     version,
+    disable_version_flag = true,
     about = help::ABOUT,
     long_about = help::LONG_ABOUT,
     after_help = help::EXIT_CODES,
@@ -42,6 +43,9 @@ pub(crate) use values::{ReportArgument, VariableArgument};
     disable_help_subcommand = true
 )]
 pub(crate) struct Cli {
+    /// Print the version; with --verbose also commit, build id, target and features
+    #[arg(short = 'V', long, action = ArgAction::Version)]
+    pub version: Option<bool>,
     /// The subcommand.
     #[command(subcommand)]
     pub command: CliCommand,
@@ -132,6 +136,9 @@ pub(crate) struct RunOptions {
     /// Copy the home to a new temporary directory at the end, and print its path
     #[arg(long, help_heading = help::OUTPUT)]
     pub keep_home: bool,
+    /// Read the whole program for its SHA-256, even if an earlier run has, and remember nothing
+    #[arg(long, help_heading = help::OUTPUT)]
+    pub no_cache: bool,
 }
 
 /// The options of an audit.
@@ -170,6 +177,9 @@ pub(crate) struct AuditOptions {
     /// Copy the home to a new temporary directory at the end, and print its path
     #[arg(long, help_heading = help::OUTPUT)]
     pub keep_home: bool,
+    /// Read the whole program for its SHA-256, even if an earlier run has, and remember nothing
+    #[arg(long, help_heading = help::OUTPUT)]
+    pub no_cache: bool,
 }
 
 /// The options of `runner doctor`.

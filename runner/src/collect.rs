@@ -50,6 +50,8 @@ use pipes::{Read, readable, receive};
 use signals::Signals;
 use watcher::Watcher;
 
+use crate::program_digest::PendingDigest;
+
 pub(crate) use capture::{Capture, Failure};
 
 /// Limit from the spawn of the stage to the exec of the client.
@@ -73,6 +75,8 @@ pub(crate) struct CollectSettings<'a> {
     /// The client's output is passed to the runner's own streams and makes no records.
     pub(crate) passes_output: bool,
     pub(crate) secrets: &'a SecretScanner,
+    /// Started when the client is.
+    pub(crate) digest: &'a mut PendingDigest,
     /// Part of standard error, and of output without records, that is kept.
     pub(crate) extent: Extent,
 }

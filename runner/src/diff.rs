@@ -102,9 +102,9 @@ struct Identity {
     file: String,
     /// Path of the program, or `built in`.
     client: String,
-    /// SHA-256 of the program.
-    #[schemars(with = "Sha256")]
-    sha256: String,
+    /// SHA-256 of the program; null for a client that is part of the runner's executable.
+    #[schemars(with = "Option<Sha256>")]
+    sha256: Option<String>,
     /// Name of the profile; null in an audit.
     profile: Option<String>,
     /// Name of the case.
@@ -238,7 +238,7 @@ impl Identity {
         Self {
             file: shown_path(path),
             client: client.program.clone(),
-            sha256: client.sha256.clone(),
+            sha256: client.content.sha256().map(str::to_owned),
             profile: client.profile.as_ref().map(|profile| profile.name.clone()),
             case: document.case.name.clone(),
             tier: document.tier,

@@ -8,11 +8,13 @@
 //! | module | owns |
 //! |---|---|
 //! | [`cli`], [`request`] | options as typed, and the requests that they mean |
+//! | [`version`] | version, commit and build id of the executable |
 //! | [`program`] | entry point of each process, exit codes, messages on standard error |
 //! | [`workload`], [`audit`], [`home_dirs`] | a client under a case or an audited program, and the paths that it is shown |
 //! | [`prepare`] | paths resolved, the credential made, the sandbox's plan |
 //! | [`provider`] | the stub inside the sandbox |
 //! | [`run`](mod@run), [`collect`] | the pipeline, and its event loop |
+//! | [`program_digest`] | SHA-256 of the program, computed beside the run or known from an earlier one |
 //! | [`build_evidence`], [`lookups`] | evidence from the capture; missed paths and the option that shows each |
 //! | [`build_report`], [`output`] | the report, and its destinations |
 //! | [`bundle`], [`baseline`], [`diff`] | evidence in a directory, lock files, two runs compared |
@@ -40,12 +42,14 @@ mod output;
 mod policy_command;
 mod prepare;
 mod program;
+mod program_digest;
 mod provider;
 mod request;
 mod run;
 #[cfg(test)]
 mod schema_tests;
 pub mod selftest;
+mod version;
 mod workload;
 
 pub use program::main;

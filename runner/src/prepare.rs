@@ -8,6 +8,7 @@ mod overlaps;
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{self, Path, PathBuf};
 
@@ -34,6 +35,7 @@ use thiserror::Error;
 
 use crate::collect::copy::MAX_DEPTH;
 use crate::home_dirs::HomeDirs;
+use crate::program_digest::{CachePlace, PendingDigest, Permitted, permitted};
 use crate::provider;
 use crate::request::{ClientProgram, RunRequest};
 use crate::workload::Workload;
@@ -55,8 +57,8 @@ pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     /// Scanner for the credential of this run and the values that no report shows.
     pub(crate) secrets: SecretScanner,
-    /// The client's program, opened; it is hashed during the run.
-    pub(crate) program: File,
+    /// Digest of the client's program, which the run starts and waits for.
+    pub(crate) digest: PendingDigest,
     /// Path in the report; `None` for the client inside this executable.
     pub(crate) program_path: Option<PathBuf>,
     /// Largest number of connections that the stub holds at one time.
@@ -67,30 +69,17 @@ pub(crate) struct Prepared {
     _targets: Targets,
 }
 
-impl Prepared {
-    /// Checks whether the client is the one inside this executable.
-    pub(crate) fn is_own_file(&self) -> bool {
-        self.program_path.is_none()
-    }
-}
-
 /// Error that prevents a run.
 #[derive(Debug, Error)]
 pub(crate) enum PrepareError {
     #[error("cannot open the program {path}")]
-    Program {
-        path: String,
-        source: std::io::Error,
-    },
+    Program { path: String, source: io::Error },
     #[error("cannot open the runner's own file, {OWN_FILE}")]
-    OwnFile { source: std::io::Error },
+    OwnFile { source: io::Error },
     #[error("cannot use /proc: expected the pid namespace of the runner, found another one")]
     OtherProc,
     #[error("cannot resolve {path}, named by a path rule")]
-    Rule {
-        path: String,
-        source: std::io::Error,
-    },
+    Rule { path: String, source: io::Error },
     #[error("the path rule {path} leads to {resolved}, which is {what}")]
     ForbiddenRule {
         path: String,
@@ -187,6 +176,7 @@ pub(crate) fn prepare(
     if let Some(closed) = &paths.closed_directory {
         check_closed(closed, &binds)?;
     }
+    let cache = cache(&binds)?.filter(|_| request.use_cache);
     let targets = Targets::make(tier, &binds, paths)?;
     let limits = &workload.sandbox().limits;
     let plan = Plan {
@@ -213,10 +203,15 @@ pub(crate) fn prepare(
         weakened: sandbox::weaken::from_env(),
     };
     let is_own_file = hidden_argument(&request.client).is_some();
+    let digest = if is_own_file {
+        PendingDigest::built_in()
+    } else {
+        PendingDigest::of(program, cache).map_err(failed_to_open(&program_path))?
+    };
     Ok(Prepared {
         plan,
         secrets,
-        program,
+        digest,
         program_path: (!is_own_file).then_some(program_path),
         connections,
         _shown: shown,
@@ -289,10 +284,6 @@ fn server_plan(
 }
 
 fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError> {
-    let failed = |path: &Path| {
-        let path = path.display().to_string();
-        |source| PrepareError::Program { path, source }
-    };
     match client {
         ClientProgram::Reference | ClientProgram::Hostile => {
             let failed = |source| PrepareError::OwnFile { source };
@@ -306,10 +297,18 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
                 .read(true)
                 .custom_flags(libc::O_NONBLOCK)
                 .open(path)
-                .map_err(failed(path))?;
-            let resolved = name_of(&program).map_err(failed(path))?;
+                .map_err(failed_to_open(path))?;
+            let resolved = name_of(&program).map_err(failed_to_open(path))?;
             Ok((program, resolved))
         }
+    }
+}
+
+fn failed_to_open(program: &Path) -> impl Fn(io::Error) -> PrepareError {
+    let path = program.display().to_string();
+    move |source| PrepareError::Program {
+        path: path.clone(),
+        source,
     }
 }
 
@@ -438,6 +437,20 @@ pub(crate) fn open_enough_files(needed: u64, connections: u64) -> Result<u64, Pr
         setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).map_err(|_| too_few())?;
     }
     Ok(connections.min(hard - OWN_FILES))
+}
+
+/// Returns the cache, if the client cannot see it. Refuses rules that let the client write there, even if this run does
+/// without the cache.
+fn cache(binds: &[Bind]) -> Result<Option<CachePlace>, PrepareError> {
+    match permitted(binds) {
+        Permitted::Use(place) => Ok(Some(place)),
+        Permitted::Avoid => Ok(None),
+        Permitted::Refuse(source) => Err(PrepareError::ForbiddenRule {
+            path: shown_path(&source),
+            resolved: shown_path(&source),
+            what: "where the runner keeps digests that later runs trust, or holds that directory",
+        }),
+    }
 }
 
 /// Refuses rules that show the directory of the home, because they would also show the objects beside it.

@@ -34,7 +34,7 @@ use crate::request::{
 };
 use crate::run::{self, Done, RunError};
 use crate::selftest::{self, HOSTILE_ARGUMENT, SelftestError, SelftestVerdict};
-use crate::{doctor, provider};
+use crate::{doctor, provider, version};
 
 /// Exit code for wrong use, a wrong policy, or an output that cannot be opened.
 const USAGE: u8 = 2;
@@ -72,6 +72,11 @@ pub fn main() -> ExitCode {
 
 fn command(arguments: Vec<OsString>) -> ExitCode {
     ignore_file_size_signal();
+    if version::is_asked_in_full(arguments.get(1..).unwrap_or_default()) {
+        // If the stream is closed, the text cannot be written anywhere else.
+        let _ = io::stdout().lock().write_all(version::in_full().as_bytes());
+        return ExitCode::SUCCESS;
+    }
     let is_audit = arguments.get(1).is_some_and(|word| word == "audit");
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

@@ -32,6 +32,8 @@ pub(crate) struct RunRequest {
     pub baseline: Option<Baseline>,
     /// True if a copy of the home is kept.
     pub keep_home: bool,
+    /// True if the digest of an unchanged program may come from an earlier run.
+    pub use_cache: bool,
 }
 
 impl RunRequest {

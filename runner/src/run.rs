@@ -30,10 +30,8 @@ use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::request::RunRequest;
 use crate::workload::Workload;
 
-mod digests;
 mod outputs;
 
-use digests::Digests;
 use outputs::{Outputs, Written};
 
 /// Error that prevents a report, or the delivery of one.
@@ -51,7 +49,7 @@ pub(crate) enum RunError {
     EventLoop(#[source] io::Error),
     #[error("the case accepts no isolation")]
     NoTier,
-    #[error("cannot hash the program and this executable, each in a thread")]
+    #[error("cannot hash the program")]
     Digest(#[source] io::Error),
     #[error("cannot make a directory for the copy of the home")]
     Keep(#[source] io::Error),
@@ -91,7 +89,6 @@ pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<
         trees,
         mut capture,
         _stage,
-        digests,
         passed_over,
     } = launch_in_strongest_tier(request, &outputs.files(), &mut waiting, clock)?;
     absorb_one_signal();
@@ -109,10 +106,16 @@ pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<
     let evidence = evidence_of(request, &prepared, capture, trees, clock, outputs.bundle());
     let checks = checks(&request.workload, &prepared, &evidence);
     let verdict = check::verdict(&checks, &evidence);
+    let content = prepared.digest.wait().map_err(RunError::Digest)?;
+    // The kernel starts no file that is open for writing (execve(2), ETXTBSY). Without a start, a mapping could still
+    // change the file and leave its times as they are.
+    if failure.is_none() {
+        prepared.digest.remember(&content);
+    }
     let mut report = build_report::build(
         request,
         &prepared,
-        digests.wait().map_err(RunError::Digest)?,
+        content,
         (landlock_abi, passed_over.first()),
         checks,
         verdict,
@@ -216,7 +219,6 @@ struct Launched {
     capture: Capture,
     /// Processes that are ending. They are reaped with this value, after the report is written.
     _stage: Option<Stage>,
-    digests: Digests,
     passed_over: Vec<PassedOver>,
 }
 
@@ -229,7 +231,6 @@ fn launch_in_strongest_tier(
     clock: Clock,
 ) -> Result<Launched, RunError> {
     let mut passed_over = Vec::new();
-    let mut digests = None;
     let mut tiers = request.tiers().into_iter().peekable();
     while let Some(tier) = tiers.next() {
         let made = match tier {
@@ -244,10 +245,10 @@ fn launch_in_strongest_tier(
             Ok(Some(trees)) => trees.client_paths(),
             Ok(None) | Err(_) => ClientPaths::in_own_root(),
         };
-        let prepared = prepare(request, files, tier, &places)?;
+        let mut prepared = prepare(request, files, tier, &places)?;
         let ((mut capture, stage), trees) = match made {
             Ok(trees) => {
-                let ran = launch_and_collect(request, &prepared, waiting, clock, &mut digests)?;
+                let ran = launch_and_collect(request, &mut prepared, waiting, clock)?;
                 (ran, trees)
             }
             Err(error) => (failed(&prepared, error), None),
@@ -260,13 +261,11 @@ fn launch_in_strongest_tier(
             passed_over.push(PassedOver { tier, error });
             continue;
         }
-        let digests = digests.unwrap_or_else(|| Digests::take(&prepared));
         return Ok(Launched {
             prepared,
             trees,
             capture,
             _stage: stage,
-            digests,
             passed_over,
         });
     }
@@ -278,14 +277,12 @@ fn failed(prepared: &Prepared, error: SetupError) -> (Capture, Option<Stage>) {
     (Capture::failed(error, &prepared.secrets), None)
 }
 
-/// Creates the sandbox's processes and collects their evidence. The program is hashed in a thread that starts
-/// after those processes.
+/// Creates the sandbox's processes and collects their evidence. The program is hashed beside the client.
 fn launch_and_collect(
     request: &RunRequest,
-    prepared: &Prepared,
+    prepared: &mut Prepared,
     waiting: &mut Option<Waiting>,
     clock: Clock,
-    digests: &mut Option<Digests>,
 ) -> Result<(Capture, Option<Stage>), RunError> {
     let limits = &request.workload.sandbox().limits;
     let plan = &prepared.plan;
@@ -294,7 +291,6 @@ fn launch_and_collect(
         Some(waiting) => waiting.give(plan),
         None => spawn::spawn(plan),
     };
-    Digests::keep_or_take(digests, prepared);
     let stage = match spawned {
         Ok(stage) => stage,
         Err(error) => return Ok(failed(prepared, error)),
@@ -308,6 +304,7 @@ fn launch_and_collect(
         output_lines: limits.output_lines,
         passes_output: request.workload.purpose() == Purpose::Audit,
         secrets: &prepared.secrets,
+        digest: &mut prepared.digest,
         extent: match request.out {
             Some(_) => Extent::UpTo(limits.output_bytes),
             None => Extent::Tail,

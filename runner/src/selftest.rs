@@ -143,6 +143,7 @@ fn run_request(isolation: IsolationChoice, targets: &Targets) -> Result<RunReque
         out: None,
         baseline: None,
         keep_home: false,
+        use_cache: false,
     })
 }
 

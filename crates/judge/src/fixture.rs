@@ -24,8 +24,8 @@ use model::finding::{AskedBy, BASELINE, Finding, Status, Verdict};
 use model::journal::{End, Head};
 use model::profile::{Destination, ExpectedAttempt, ExpectedFile};
 use model::report::{
-    Baseline, BaselineOutcome, Client, Host, LockPlace, Policy, Purpose, Report, Runner, Setting,
-    WiderRule,
+    Baseline, BaselineOutcome, Client, Content, Host, LockPlace, Policy, Purpose, Report, Runner,
+    Setting, WiderRule,
 };
 use serde_json::json;
 
@@ -55,7 +55,8 @@ pub fn report(mut run: Fixture) -> Report {
     Report {
         runner: Runner {
             version: "0.1.0".to_owned(),
-            sha256: digest(11),
+            commit: digest(10).chars().take(40).collect(),
+            build_id: digest(11).chars().take(40).collect(),
         },
         host: Host {
             kernel: "6.18.5".to_owned(),
@@ -69,7 +70,7 @@ pub fn report(mut run: Fixture) -> Report {
         },
         client: Client {
             program: "built in".to_owned(),
-            sha256: digest(12),
+            content: Content::BuiltIn,
             profile: Some(Policy {
                 name: run.profile.name.clone(),
                 origin: run.profile.origin.clone(),

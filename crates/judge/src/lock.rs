@@ -56,7 +56,7 @@ pub struct Lock {
 pub struct Made {
     /// Name of the program.
     pub client: String,
-    /// SHA-256 of the program.
+    /// SHA-256 of the program; empty for a client that is part of the runner's executable.
     pub sha256: String,
     /// Version of the runner.
     pub runner: String,
@@ -131,7 +131,9 @@ impl Lock {
         pair(&mut text, "tier", &self.tier);
         text.push_str(MADE);
         pair(&mut text, "client", &self.made.client);
-        pair(&mut text, "sha256", &self.made.sha256);
+        if !self.made.sha256.is_empty() {
+            pair(&mut text, "sha256", &self.made.sha256);
+        }
         pair(&mut text, "runner", &self.made.runner);
         text.push_str("\n[facts]\n");
         for (fact, value) in &self.facts {

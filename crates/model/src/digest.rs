@@ -5,8 +5,24 @@ use std::io::{self, Read};
 
 use sha2::{Digest as _, Sha256};
 
-/// Size of the read buffer, in bytes.
-const BUFFER_BYTES: usize = 256 * 1024;
+/// Size of the read buffer, in bytes. Larger ones are not faster: a piece of 256 KiB fits into the processor's cache.
+pub const BUFFER_BYTES: usize = 256 * 1024;
+
+/// State of a digest, which another thread can continue.
+#[derive(Clone, Debug, Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// Adds the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Returns the digest of all bytes.
+    pub fn finish(self) -> String {
+        hex(&self.0.finalize())
+    }
+}
 
 /// Returns the digest of `bytes`.
 pub fn of_bytes(bytes: &[u8]) -> String {
@@ -30,10 +46,10 @@ pub fn of_pieces(
     buffer: &mut [u8],
     mut see: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<String> {
-    let mut hasher = Sha256::new();
+    let mut hasher = Hasher::default();
     loop {
         let piece = match source.read(buffer) {
-            Ok(0) => return Ok(hex(&hasher.finalize())),
+            Ok(0) => return Ok(hasher.finish()),
             Ok(length) => buffer.get(..length).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),

@@ -11,11 +11,13 @@ use crate::difference::{Accept, Difference};
 use crate::evidence::{Arg, Evidence};
 use crate::finding::{self, Finding, Verdict};
 use crate::profile::{Cases, Variable};
-use crate::schema::values::Sha256;
 use crate::time;
 
 mod baseline_form;
+mod content;
 pub mod document;
+
+pub use content::{Content, DigestSource};
 
 /// The whole report of one run.
 ///
@@ -129,9 +131,19 @@ closed_set! {
 pub struct Runner {
     /// `0.1.0`
     pub version: String,
-    /// SHA-256 of the executable, lower-case hex.
-    #[schemars(with = "Sha256")]
-    pub sha256: String,
+    /// Commit of the sources, or [`UNKNOWN`].
+    #[serde(default = "unknown")]
+    pub commit: String,
+    /// GNU build id of the executable, lower-case hex, or [`UNKNOWN`]. `readelf -n` shows that of a file.
+    #[serde(default = "unknown")]
+    pub build_id: String,
+}
+
+/// Value of a commit or build id that the executable does not know.
+pub const UNKNOWN: &str = "unknown";
+
+fn unknown() -> String {
+    UNKNOWN.to_owned()
 }
 
 /// The machine of the run.
@@ -160,9 +172,9 @@ pub struct Policy {
 pub struct Client {
     /// Path of the program as the user gave it, or `built in`.
     pub program: String,
-    /// SHA-256 of the program, lower-case hex.
-    #[schemars(with = "Sha256")]
-    pub sha256: String,
+    /// Identity of the program's content.
+    #[serde(flatten)]
+    pub content: Content,
     /// The profile that spells the options; `None` for an audited program.
     pub profile: Option<Policy>,
     /// Arguments after the program's name.

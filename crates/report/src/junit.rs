@@ -48,18 +48,22 @@ fn attributes(report: &Report) -> [(&'static str, String); 2] {
     ]
 }
 
-fn properties(report: &Report) -> [(&'static str, String); 8] {
-    let client = &report.client;
-    [
+fn properties(report: &Report) -> impl Iterator<Item = (&'static str, String)> {
+    let (client, runner) = (&report.client, &report.runner);
+    let sha256 = client.content.sha256();
+    let sha256 = sha256.map(|sha256| ("client.sha256", sha256.to_owned()));
+    let all = [
         ("verdict", report.verdict.word().to_owned()),
         ("tier", report.tier.word().to_owned()),
         ("case", report.case.name.clone()),
         ("case.sha256", report.case.origin.sha256.clone()),
         ("client", client.program.clone()),
-        ("client.sha256", client.sha256.clone()),
-        ("runner.version", report.runner.version.clone()),
-        ("runner.sha256", report.runner.sha256.clone()),
-    ]
+        ("client.from", client.content.from().word().to_owned()),
+        ("runner.version", runner.version.clone()),
+        ("runner.commit", runner.commit.clone()),
+        ("runner.build_id", runner.build_id.clone()),
+    ];
+    all.into_iter().chain(sha256)
 }
 
 fn test_case(finding: &Finding) -> TestCase {

@@ -313,8 +313,10 @@ fn properties(report: &Report) -> RunProperties {
         case: escape::visible(&report.case.name),
         case_sha256: report.case.origin.sha256.clone(),
         client: escape::visible(&client.program),
-        client_sha256: client.sha256.clone(),
+        client_sha256: client.content.sha256().map(str::to_owned),
+        client_from: client.content.from().word(),
         profile: profile.map(|profile| escape::visible(&profile.name)),
-        runner_sha256: report.runner.sha256.clone(),
+        runner_commit: escape::visible(&report.runner.commit),
+        runner_build_id: escape::visible(&report.runner.build_id),
     }
 }

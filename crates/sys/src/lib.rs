@@ -13,12 +13,14 @@ use std::io;
 use nix::errno::Errno;
 
 pub mod attempt;
+pub mod build_id;
 pub mod clock;
 pub mod fds;
 pub mod marks;
 pub mod mount;
 pub mod net;
 pub mod notify;
+pub mod priority;
 pub mod process;
 pub mod random;
 pub mod read;

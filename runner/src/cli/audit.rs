@@ -67,6 +67,7 @@ pub(super) fn request(
         out: options.out,
         baseline: None,
         keep_home: options.keep_home,
+        use_cache: !options.no_cache,
     })
 }
 

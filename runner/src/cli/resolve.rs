@@ -132,6 +132,7 @@ fn run_request(
             Baseline::Compare
         }),
         keep_home: options.keep_home,
+        use_cache: !options.no_cache,
     })
 }
 

@@ -193,7 +193,10 @@ impl Session<'_> {
             }
         }
         self.capture.moments.released_us = Some(self.settings.clock.elapsed_us());
-        self.tell_init(ToInit::Go)
+        let next = self.tell_init(ToInit::Go);
+        // After the order, so that it does not delay the client.
+        self.settings.digest.start();
+        next
     }
 
     pub(super) fn tell_init(&mut self, told: ToInit) -> Next {

@@ -54,7 +54,8 @@ fn headline(page: &mut Page<String>, answer: &Answer) -> fmt::Result {
 }
 
 fn identity(page: &mut Page<String>, which: &str, run: &Identity) -> fmt::Result {
-    let short = digest::short(&run.sha256);
+    let sha256 = run.sha256.as_deref().map(digest::short);
+    let sha256 = sha256.map_or_else(String::new, |short| format!(", sha256 {short}"));
     let Identity {
         client,
         case,
@@ -63,7 +64,7 @@ fn identity(page: &mut Page<String>, which: &str, run: &Identity) -> fmt::Result
         ..
     } = run;
     let text = format!(
-        "{client}, sha256 {short}, {case}, isolation {}, {started_at}",
+        "{client}{sha256}, {case}, isolation {}, {started_at}",
         tier.word()
     );
     page.say(which, Tone::Quiet, &text)

@@ -241,6 +241,8 @@ impl Run {
             }
         };
         command.args(&self.arguments).stdin(Stdio::null());
+        // No test uses the developer's own cache of digests.
+        command.env("XDG_CACHE_HOME", "/nonexistent");
         command.envs(self.environment.iter().cloned());
         if !self.client_arguments.is_empty() {
             command.arg("--").args(&self.client_arguments);

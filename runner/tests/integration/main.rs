@@ -26,6 +26,7 @@ mod names;
 mod outside;
 mod policies;
 mod profiles;
+mod program_digest;
 mod readers;
 mod readme;
 mod real_client;

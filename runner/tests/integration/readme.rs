@@ -235,7 +235,7 @@ fn blanked(line: &str) -> String {
         digest
             || (number && word.contains('.'))
             || (number && next(at) == "bytes")
-            || matches!(before(at), "ABI" | "from" | "ms" | "runner")
+            || matches!(before(at), "ABI" | "from" | "ms" | "runner" | "commit")
             || matches!(bare, "x86_64" | "aarch64")
     };
     let blank = |(at, word): (usize, &&str)| match word.rsplit_once('.') {

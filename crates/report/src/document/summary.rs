@@ -1,7 +1,7 @@
 //! Facts on the run, and sections on its claims, its lock file, its settings and its rules.
 
 use model::evidence::Arg;
-use model::report::{BaselineOutcome, Client, Purpose, Report, Scope};
+use model::report::{BaselineOutcome, Client, Content, Purpose, Report, Runner, Scope};
 use model::text::grouped;
 use model::time;
 
@@ -41,7 +41,12 @@ pub(super) fn identity(report: &Report) -> Vec<Fact> {
     };
     let isolation = format!("isolation {}{suffix}, Linux ", report.tier.word());
     let ran = u64::try_from(evidence.duration.as_micros()).unwrap_or(u64::MAX);
-    let of_program = name(&program.program) + ", sha256 " + digest(&program.sha256);
+    let content = match &program.content {
+        Content::BuiltIn => Text::default(),
+        Content::Read(sha256) => own(", sha256 ") + digest(sha256),
+        Content::Cached(sha256) => own(", sha256 ") + digest(sha256) + " from the cache",
+    };
+    let of_program = name(&program.program) + content;
     let mut facts = vec![
         fact(policy_label, policy(case)),
         fact(program_label, of_program + ", " + phrases::exit(evidence)),
@@ -68,7 +73,12 @@ pub(super) fn identity(report: &Report) -> Vec<Fact> {
             .map(|because| fact("because", because.as_str())),
     );
     let time = format!("{} from {}", duration(ran), time::rfc3339(evidence.wall.0));
-    let runner = own(&report.runner.version) + ", sha256 " + digest(&report.runner.sha256);
+    let Runner {
+        version,
+        commit,
+        build_id,
+    } = &report.runner;
+    let runner = own(version) + ", commit " + digest(commit) + ", build id " + digest(build_id);
     facts.extend([fact("time", time), fact("runner", runner)]);
     facts
 }
@@ -91,7 +101,7 @@ pub(super) fn arguments(args: &[Arg]) -> Text {
         })
 }
 
-/// Lists the digests in full, for comparison.
+/// Lists the digests and the runner's ids in full, for comparison.
 pub(super) fn digests(report: &Report) -> Section {
     let Report {
         runner,
@@ -101,16 +111,15 @@ pub(super) fn digests(report: &Report) -> Section {
     } = report;
     let policies = [Some(case), client.profile.as_ref()].into_iter().flatten();
     let policies = policies.map(|policy| (&policy.name, &policy.origin.sha256));
-    let all = [(&client.program, &client.sha256)]
-        .into_iter()
-        .chain(policies);
-    let mut facts: Vec<_> = all
-        .map(|(label, sha256)| fact(label, name(sha256)))
-        .collect();
-    facts.push(fact("runner", name(&runner.sha256)));
+    let program = client.content.sha256();
+    let program = program.map(|sha256| (client.program.as_str(), sha256));
+    let policies = policies.map(|(label, sha256)| (label.as_str(), sha256.as_str()));
+    let own = [("commit", &*runner.commit), ("build id", &runner.build_id)];
+    let facts = program.into_iter().chain(policies).chain(own);
+    let facts = facts.map(|(label, id)| fact(label, name(id))).collect();
     Section::new(
         "digests",
-        "SHA-256 in full",
+        "SHA-256 digests, commit and build id in full",
         "",
         [Block::Facts(Budget::Ours, facts)],
     )

@@ -18,7 +18,7 @@ pub(crate) enum Span {
     Name(String),
     /// Text of the client or of a policy file.
     Client(String),
-    /// SHA-256 in hex, shown by its beginning.
+    /// SHA-256, commit or build id in hex, shown by its beginning.
     Digest(String),
     /// Status.
     Mark(Tone, String),

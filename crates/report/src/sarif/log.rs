@@ -208,8 +208,11 @@ pub(super) struct RunProperties {
     pub(super) case: String,
     pub(super) case_sha256: String,
     pub(super) client: String,
-    pub(super) client_sha256: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) client_sha256: Option<String>,
+    pub(super) client_from: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) profile: Option<String>,
-    pub(super) runner_sha256: String,
+    pub(super) runner_commit: String,
+    pub(super) runner_build_id: String,
 }

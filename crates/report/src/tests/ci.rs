@@ -28,6 +28,7 @@ pub(super) fn audit_of(run: Fixture) -> Report {
     report.purpose = Purpose::Audit;
     report.case.name = "audit".to_owned();
     report.client.program = "/usr/bin/curl".to_owned();
+    report.client.content = Content::Cached(digest(12));
     report.client.profile = None;
     for entry in &mut report.evidence.files {
         entry.expected = None;

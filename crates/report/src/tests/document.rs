@@ -31,6 +31,13 @@ fn stored_report_of_an_old_version_is_read() {
     let labels: Vec<String> = records.map(Record::label).collect();
     assert_eq!(labels.first().map(String::as_str), Some("system/init"));
     assert_eq!(labels.last().map(String::as_str), Some("result/success"));
+    // The old version hashed every program, and named itself by its SHA-256.
+    let Content::Read(sha256) = &read.client.client.content else {
+        panic!("{:?}", read.client.client.content);
+    };
+    assert_eq!(*sha256, old()["client"]["sha256"]);
+    let runner = &read.runner;
+    assert_eq!((&*runner.commit, &*runner.build_id), (UNKNOWN, UNKNOWN));
     let state = &read.evidence.files[0];
     assert_eq!((state.kind, state.mode), (FileKind::Directory, 0o700));
 }
@@ -42,6 +49,7 @@ fn report_read_back_renders_the_same() {
         hostile(),
         broken(),
         drifted("a \u{202e} b"),
+        ci::audit(),
     ] {
         let rendered = json(&report);
         let read = Document::parse(rendered.as_bytes(), MAX_VALUES).expect("a report");
@@ -118,4 +126,45 @@ fn document_of_another_schema_is_refused() {
         error.to_string(),
         "expected the schema runner.report/1, found `runner.report/2`"
     );
+}
+
+#[test]
+fn content_of_the_program_is_read_with_its_source() {
+    let content = |from: Value, sha256: Value| {
+        let mut report = old();
+        let client = report["client"].as_object_mut().expect("an object");
+        for (key, value) in [("from", from), ("sha256", sha256)] {
+            client.remove(key);
+            if !value.is_null() {
+                client.insert(key.to_owned(), value);
+            }
+        }
+        parse(&report).map(|report| report.client.client.content.clone())
+    };
+    let sha256 = || json!("00");
+    for (from, expected) in [
+        (json!(null), Content::Read("00".to_owned())),
+        (json!("read"), Content::Read("00".to_owned())),
+        (json!("cache"), Content::Cached("00".to_owned())),
+        (json!("built-in"), Content::BuiltIn),
+    ] {
+        assert_eq!(content(from, sha256()).expect("a report"), expected);
+    }
+    assert_eq!(
+        content(json!("built-in"), Value::Null).expect("a report"),
+        Content::BuiltIn
+    );
+    for (from, sha256) in [
+        (json!("read"), Value::Null),
+        (json!("cache"), Value::Null),
+        (Value::Null, Value::Null),
+        (json!("guess"), sha256()),
+        (json!("read"), json!(1)),
+    ] {
+        let wrong = content(from, sha256);
+        assert!(
+            matches!(wrong, Err(DocumentError::Form { .. })),
+            "{wrong:?}"
+        );
+    }
 }
