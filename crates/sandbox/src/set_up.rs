@@ -200,7 +200,9 @@ impl<'p> SetUp<'p> {
             FromInit::NotStarted { errno } => InitStep::NotStarted(Errno::from_raw(errno)),
             // Without its supervisor, the client's process fails in a later step.
             FromInit::Failed { error } => {
-                InitStep::Failed(self.supervisors_failure().unwrap_or(error))
+                let nearer = self.supervisors_failure();
+                let nearer = nearer.or_else(|| self.failure_outside(&error));
+                InitStep::Failed(nearer.unwrap_or(error))
             }
             FromInit::Ending => {
                 self.refuse_new_processes();
@@ -246,6 +248,12 @@ impl<'p> SetUp<'p> {
         self.supervisor = Some(supervisor);
         self.supervised_us = Some(self.clock.elapsed_us());
         Ok(())
+    }
+
+    /// Failure of the probes outside, which explains that of the probes inside: a filter around the runner ends both.
+    fn failure_outside(&mut self, inside: &SetupError) -> Option<SetupError> {
+        let outside = self.outside.take_if(|_| inside.step == Step::Probe);
+        outside.and_then(|outside| outside.refused().err())
     }
 
     fn supervisors_failure(&self) -> Option<SetupError> {

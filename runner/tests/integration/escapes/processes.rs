@@ -25,7 +25,7 @@ fn own_child_is_signalled_and_slowed_down() {
     // Attributes of a process that every user may read contain no secret.
     assert_eq!(
         inside_one("read /proc/1/cmdline").detail.trim(),
-        "runner-stage __stage"
+        "runner-stage __stage user+network"
     );
 }
 
