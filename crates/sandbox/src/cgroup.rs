@@ -12,6 +12,7 @@ use std::{fs, io, thread};
 
 use model::case::Root;
 use sys::random;
+use sys::read::kernel_text;
 
 use super::plan::Plan;
 
@@ -60,7 +61,7 @@ impl Cgroup {
     /// # Errors
     /// The reason for the absence of a group, for a report.
     pub fn make(limits: Limits) -> Result<Self, String> {
-        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let own = kernel_text("/proc/self/cgroup").unwrap_or_default();
         let path = own.lines().find_map(|line| line.strip_prefix("0::/"));
         let path = path.ok_or("there is no cgroup of version 2")?;
         if path.split('/').any(|part| part == "..") {
@@ -87,8 +88,17 @@ impl Cgroup {
         Err(reason)
     }
 
-    /// Makes a group without limits.
+    /// Makes a group without limits, unless its parent hands on neither controller: making and removing a group costs
+    /// more than the look.
     fn make_in(parent: &Path) -> Result<Self, String> {
+        let handed_on = kernel_text(parent.join("cgroup.subtree_control"));
+        let is_useless = |handed_on: String| {
+            let mut words = handed_on.split_whitespace();
+            !words.any(|word| word == "memory" || word == "pids")
+        };
+        if handed_on.is_ok_and(is_useless) {
+            return Err(without_controllers(parent));
+        }
         let name = format!("{PREFIX}{}-{}", std::process::id(), random::token());
         let directory = parent.join(name);
         fs::create_dir(&directory).map_err(|error| format!("{}: {error}", parent.display()))?;
@@ -109,10 +119,7 @@ impl Cgroup {
         }
         if taken.is_empty() {
             let parent = self.directory.parent().unwrap_or(Path::new("/"));
-            return Err(format!(
-                "{}: neither memory nor pids is in cgroup.subtree_control",
-                parent.display()
-            ));
+            return Err(without_controllers(parent));
         }
         // A kernel without swap accounting lacks the file.
         if self.set("memory.swap.max", "0").is_ok() {
@@ -187,6 +194,13 @@ fn remove_leftovers(parent: &Path) {
             let _ = fs::remove_dir(entry.path());
         }
     }
+}
+
+fn without_controllers(parent: &Path) -> String {
+    format!(
+        "{}: neither memory nor pids is in cgroup.subtree_control",
+        parent.display()
+    )
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 use serde::{Deserialize, Serialize};
+use sys::read::kernel_text;
 
 use super::netlink::{Socket, aligned, u16_at, u32_at};
 
@@ -60,7 +61,7 @@ pub const ROUTE_THROUGH_LOOPBACK: &str = "a route leads through lo";
 
 fn tcp_buffer() -> Option<u64> {
     let largest = TCP_BUFFERS.map(|(path, _)| {
-        let sizes = fs::read_to_string(path).ok()?;
+        let sizes = kernel_text(path).ok()?;
         sizes.split_whitespace().nth(2)?.parse().ok()
     });
     let [send, receive] = largest;

@@ -15,6 +15,7 @@ use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat, readlinkat};
 use nix::sys::stat::Mode;
+use sys::read::KERNEL_FILE;
 
 use super::error::AsErrno as _;
 
@@ -74,7 +75,7 @@ impl Proc {
     pub(super) fn read_bytes(&self, path: &str) -> Result<Vec<u8>, Errno> {
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(&self.directory, path, flags, Mode::empty())?);
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(KERNEL_FILE);
         file.read_to_end(&mut bytes)
             .map_err(|error| error.as_errno())?;
         Ok(bytes)

@@ -172,9 +172,7 @@ impl Waiting {
             resolver_questions,
             ..
         } = self;
-        for pipe in stage.stdout.iter().chain(&stage.stderr) {
-            give_to_client(pipe, plan)?;
-        }
+        give_to_client(stage.stdout.iter().chain(&stage.stderr), plan)?;
         let process = stage.process.id();
         stage.cgroup = Cgroup::make(cgroup::Limits::of(plan)).and_then(|group| {
             let admitted = group.admit(process);
@@ -307,8 +305,11 @@ fn message_pair() -> Result<(OwnedFd, OwnedFd), SetupError> {
     .at(Step::StartStage)
 }
 
-/// Gives a pipe to the client's user, so that the client may open /dev/stdout. Both ends are one inode.
-fn give_to_client(pipe: &OwnedFd, plan: &Plan) -> Result<(), SetupError> {
+/// Gives pipes to the client's user, so that the client may open /dev/stdout. Both ends of a pipe are one inode.
+fn give_to_client<'a>(
+    pipes: impl Iterator<Item = &'a OwnedFd>,
+    plan: &Plan,
+) -> Result<(), SetupError> {
     if plan.is_inherited() {
         return Ok(());
     }
@@ -316,7 +317,11 @@ fn give_to_client(pipe: &OwnedFd, plan: &Plan) -> Result<(), SetupError> {
         return Err(Errno::EINVAL).at_object(Step::HandOverPipes, identity::NO_FREE_ID);
     }
     let (uid, gid) = identity::host_ids(plan.identity);
-    fchown(pipe, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).at(Step::HandOverPipes)
+    let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+    for pipe in pipes {
+        fchown(pipe, uid, gid).at(Step::HandOverPipes)?;
+    }
+    Ok(())
 }
 
 /// Sends the plan and the stage's ends of the sockets. The plan holds the credential, so it travels in a sealed memory

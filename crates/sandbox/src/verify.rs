@@ -9,6 +9,7 @@ use std::path::Path;
 use model::case::Tier;
 use model::evidence::{Attempt, Canary, CanaryStatus, Layer, LayerNeed, LayerStatus};
 use model::layout::{HOME, HOST_NAME, INSIDE_ID, TMP, WORK};
+use sys::read::kernel_text;
 
 use self::mounts::{Mount, parse_mounts};
 use super::core_dumps::{self, Receiver};
@@ -176,7 +177,7 @@ fn without_host_name() -> Layer {
 
 /// Counts the seccomp filters of the calling process; the client has one more.
 pub(crate) fn own_filters() -> u32 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = kernel_text("/proc/self/status").unwrap_or_default();
     let found = status
         .lines()
         .find_map(|line| line.strip_prefix("Seccomp_filters:"));

@@ -136,3 +136,36 @@ pub fn watched(descriptor: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an OwnedFd refers to the same open descriptor until it is dropped.
     unsafe { AsyncFd::register(descriptor) }.map_err(Into::into)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        let flags = SockFlag::SOCK_CLOEXEC;
+        socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags).unwrap()
+    }
+
+    #[test]
+    fn a_message_is_received_whole_with_its_descriptors() {
+        let (from, to) = pair();
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let sent = [b'x'; 5000];
+        let rights = [file.as_raw_fd()];
+        let parts = [IoSlice::new(&sent)];
+        let control = [ControlMessage::ScmRights(&rights)];
+        let flags = MsgFlags::empty();
+        sendmsg::<()>(from.as_raw_fd(), &parts, &control, flags, None).unwrap();
+        let (bytes, descriptors) = receive_message(&to, 5000).unwrap();
+        assert_eq!((&bytes[..], descriptors.len()), (&sent[..], 1));
+        drop(from);
+        assert_eq!(receive_message(&to, 5000).unwrap().0, b"");
+    }
+
+    #[test]
+    fn a_message_above_the_limit_is_refused() {
+        let (from, to) = pair();
+        nix::sys::socket::send(from.as_raw_fd(), b"12345", MsgFlags::empty()).unwrap();
+        assert_eq!(receive_message(&to, 4).unwrap_err(), Errno::EMSGSIZE);
+    }
+}

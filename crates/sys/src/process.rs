@@ -315,6 +315,8 @@ pub fn reset_child_signal() {
 mod tests {
     use std::process::{Command, Stdio};
 
+    use nix::sys::wait::{WaitStatus, waitpid};
+
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(20);
@@ -357,5 +359,31 @@ mod tests {
         let texts = read_to_end_within(streams, Duration::from_secs(10)).unwrap();
         assert_eq!(texts, [b"out\n", b"err\n"]);
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_child_in_shared_memory_has_descriptors_of_its_own() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let mut seen = 0;
+        let child = run_in_shared_memory(|| {
+            seen = std::process::id();
+            // SAFETY: this process has a copy of the descriptor table, and does not use the descriptor again.
+            unsafe { libc::close(file.as_raw_fd()) }
+        });
+        let child = child.unwrap();
+        assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0)));
+        assert_eq!(seen as i32, child.as_raw());
+        file.metadata().unwrap();
+    }
+
+    #[test]
+    fn the_end_of_a_child_in_shared_memory_ends_nobody_else() {
+        let child = run_in_shared_memory(|| {
+            let own = Pid::this();
+            nix::sys::signal::kill(own, Signal::SIGSYS).map_or(1, |()| 0)
+        });
+        let child = child.unwrap();
+        let status = waitpid(child, None).unwrap();
+        assert!(matches!(status, WaitStatus::Signaled(_, Signal::SIGSYS, _)));
     }
 }

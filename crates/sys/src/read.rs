@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use model::quote::shown_path;
 use thiserror::Error;
 
+/// Capacity for a file of the kernel, in bytes; most have less.
+pub const KERNEL_FILE: usize = 4096;
 /// Largest system file, in bytes: a line for each of about 100,000 users.
 const MAX_SYSTEM_BYTES: u64 = 16 << 20;
 
@@ -88,7 +90,7 @@ fn read(path: &Path, limit: u64, flags: libc::c_int) -> Result<Vec<u8>, ReadErro
         let found = describe(kind);
         return Err(ReadError::NotAFile { file, found });
     }
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(KERNEL_FILE);
     let mut bounded = opened.take(limit.saturating_add(1));
     bounded.read_to_end(&mut bytes).map_err(read)?;
     if bytes.len() as u64 > limit {
@@ -101,6 +103,16 @@ fn read(path: &Path, limit: u64, flags: libc::c_int) -> Result<Vec<u8>, ReadErro
 pub fn system_text(path: impl AsRef<Path>) -> String {
     let bytes = regular(path.as_ref(), MAX_SYSTEM_BYTES).unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Reads a file of /proc or /sys, whose size is told as 0: without a capacity, std reads it in pieces from 32 bytes on.
+///
+/// # Errors
+/// The error of open(2) or read(2); `InvalidData` for other text than UTF-8.
+pub fn kernel_text(path: impl AsRef<Path>) -> io::Result<String> {
+    let mut text = String::with_capacity(KERNEL_FILE);
+    File::open(path)?.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn describe(kind: FileType) -> &'static str {

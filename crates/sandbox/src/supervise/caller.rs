@@ -9,6 +9,7 @@ use model::text::printable;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::unistd::Pid;
+use sys::read::kernel_text;
 
 /// Suffix that the kernel adds to the link of an unlinked file (d_path in fs/d_path.c).
 const DELETED: &[u8] = b" (deleted)";
@@ -45,7 +46,7 @@ impl Default for Caller {
 impl Caller {
     /// Reads /proc of `thread`. If the thread has ended, the fields are 0 or empty; its call is not made either.
     pub(super) fn read(thread: i32) -> Self {
-        let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+        let status = kernel_text(format!("/proc/{thread}/status")).unwrap_or_default();
         let process = first(&status, "Tgid:").unwrap_or(thread);
         let parent = first(&status, "PPid:").unwrap_or(0);
         let program = fs::read_link(format!("/proc/{thread}/exe"));
@@ -117,7 +118,7 @@ fn descriptor_in(path: &[u8], pid: i32) -> Option<i32> {
 }
 
 fn pid_inside(process: i32) -> i32 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let status = kernel_text(format!("/proc/{process}/status")).unwrap_or_default();
     last(&status, "NStgid:").unwrap_or(0)
 }
 

@@ -5,12 +5,12 @@
 
 mod counted;
 
-use std::fs;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
 use sys::notify::Answer;
+use sys::read::kernel_text;
 
 use self::counted::Counted;
 use super::call::{Address, Call, Destination};
@@ -100,13 +100,13 @@ impl KernelMemory {
 
     /// Weighted number of open sockets; `None` if /proc cannot be read. Then closed sockets keep counting.
     fn alive(&self) -> Option<u64> {
-        let read = |name| fs::read_to_string(self.network.join(name)).ok();
+        let read = |name| kernel_text(self.network.join(name)).ok();
         weighed(&read("sockstat")?, &read("protocols")?)
     }
 }
 
 fn default_buffer(name: &str) -> u64 {
-    let text = fs::read_to_string(format!("/proc/sys/net/core/{name}")).unwrap_or_default();
+    let text = kernel_text(format!("/proc/sys/net/core/{name}")).unwrap_or_default();
     text.trim().parse().unwrap_or(DEFAULT_BUFFER)
 }
 
