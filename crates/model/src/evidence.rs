@@ -29,7 +29,7 @@ pub use crate::case::Root;
 pub use isolation::{Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
 pub use ledger::{
     Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES,
-    MAX_QUESTIONS, Outcome, Question, Started, Unlisted,
+    MAX_QUESTIONS, Outcome, Question, Started, StartedArg, Unlisted, Whole,
 };
 pub use lookup::{Advice, Lookup, LookupKind, MAX_LOOKUP_BYTES, MAX_LOOKUPS, Reason};
 pub use read::{Answers, UNDONE};

@@ -29,7 +29,7 @@ fn errno_text(errno: i32) -> String {
     format!("{errno:?}, {}", errno.desc())
 }
 
-/// Steps of the set-up, in their order.
+/// Steps of the set-up, about in their order; [`crate`] has the exact one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
@@ -39,14 +39,14 @@ pub enum Step {
     MakeTrees,
     /// Starts the stage as a fresh exec, with its sockets, pipes and cgroup.
     StartStage,
-    /// Gives the output pipes to the client's host user.
-    HandOverPipes,
-    /// Receives and decodes the plan, in the stage.
-    ReceivePlan,
     /// Drops root's supplementary groups.
     DropGroups,
     /// Unshares the user and the network namespace.
     UserAndNetworkNamespace,
+    /// Gives the output pipes to the client's host user.
+    HandOverPipes,
+    /// Receives and decodes the plan, in the stage.
+    ReceivePlan,
     /// Writes the uid and gid maps.
     WriteIdMaps,
     /// Changes to the mapped user and group.
@@ -65,7 +65,7 @@ pub enum Step {
     StubSocket,
     /// Binds the socket of the resolver.
     ResolverSocket,
-    /// Opens the sock_diag(7) socket and lists once.
+    /// Opens the sock_diag(7) socket and looks up the stub's.
     ListSockets,
     /// Makes the event loop of the stub.
     EventLoop,

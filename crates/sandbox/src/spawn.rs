@@ -66,7 +66,7 @@ pub struct Stage {
 pub enum OwnNamespaces {
     /// A user and a network namespace.
     UserAndNetwork,
-    /// A user namespace; in a test build only.
+    /// A user namespace. Only the plan of a test build asks for it, and no other plan runs with such a stage.
     User,
     /// None.
     None,
@@ -144,7 +144,7 @@ impl Waiting {
             questions,
             stdout: Some(stdout),
             stderr: Some(stderr),
-            cgroup: Err(String::new()),
+            cgroup: Err("the stage has no plan yet".to_owned()),
             ends_by_itself: namespaces != OwnNamespaces::None,
             others,
         };

@@ -90,7 +90,7 @@ pub struct Inside {
 
 /// Runs the stage's process; `serve` is the server's function, called after the last restriction.
 pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode {
-    // A stage that is stopped before it has its plan must end too. Set again below, where an error is reported.
+    // A stage that is stopped before it has its plan must end too. An error shows at the next setting of the signal.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let Ok(control) = std::io::stdin()
         .as_fd()
@@ -133,7 +133,7 @@ pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode 
 
 /// Makes the user and the network namespace, which needs no plan. Neither has an id or a device yet.
 fn make_own_namespaces() -> Result<(), SetupError> {
-    chdir("/").at(Step::ReceivePlan)?;
+    chdir("/").at_object(Step::StartStage, "/")?;
     // Reset SIGCHLD and the umask inherited from the caller.
     reset_child_signal();
     umask(Mode::from_bits_truncate(0o022));
@@ -141,13 +141,14 @@ fn make_own_namespaces() -> Result<(), SetupError> {
     // The terminal sends Ctrl-C to the whole foreground group, but only the runner handles it.
     setsid().at(Step::NewSession)?;
     // The runner checks the hard limit for what the plan needs.
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).at(Step::ReceivePlan)?;
-    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).at(Step::ReceivePlan)?;
+    let (_, hard) =
+        getrlimit(Resource::RLIMIT_NOFILE).at_object(Step::StartStage, "RLIMIT_NOFILE")?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).at_object(Step::StartStage, "RLIMIT_NOFILE")?;
     let flags = match OwnNamespaces::among(std::env::args_os()) {
         Some(OwnNamespaces::UserAndNetwork) => CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET,
         Some(OwnNamespaces::User) => CloneFlags::CLONE_NEWUSER,
         Some(OwnNamespaces::None) => return Ok(()),
-        None => return Err(Errno::EINVAL).at(Step::UserAndNetworkNamespace),
+        None => return Err(Errno::EINVAL).at_object(Step::StartStage, "its argument"),
     };
     identity::drop_groups()?;
     unshare(flags).at(Step::UserAndNetworkNamespace)?;

@@ -9,6 +9,7 @@ use std::path::Path;
 use model::case::Tier;
 use model::evidence::{Attempt, Canary, CanaryStatus, Layer, LayerNeed, LayerStatus};
 use model::layout::{HOME, HOST_NAME, INSIDE_ID, TMP, WORK};
+use model::text::count;
 use sys::read::kernel_text;
 
 use self::mounts::{Mount, parse_mounts};
@@ -333,8 +334,9 @@ fn seccomp(report: &SelfCheck, outside: &HostView<'_>) -> Layer {
         "seccomp",
         ours,
         format!(
-            "mode {}, {filters} filter(s), of which {} are the runner's",
+            "mode {}, {}, {} of them from outside of the sandbox",
             field(report, "Seccomp"),
+            count(filters, "filter"),
             outside.filters
         ),
     )

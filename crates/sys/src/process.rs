@@ -106,35 +106,69 @@ pub fn clone_process(flags: libc::c_int) -> Result<Side, Errno> {
 
 /// Size of the stack of [`run_in_shared_memory`], in bytes. Its pages are mapped as they are used.
 const STACK: usize = 1 << 20;
+/// Size of the inaccessible part below the stack, in bytes: at least a page on each architecture.
+const GUARD: usize = 64 << 10;
 
 /// clone(2) with CLONE_VM and CLONE_VFORK, like vfork(2): runs `work` in a child and returns its id once the child has
 /// ended. `work` returns the exit code.
 ///
 /// The child has its own descriptors and everything else that fork(2) copies, but shares this process's memory. So it
-/// needs no copy of the page tables, and what it leaves allocated stays. Call it from a single-threaded process only:
-/// the caller sleeps meanwhile.
+/// needs no copy of the page tables, and what it leaves allocated stays. If it is killed, memory may be in the middle of
+/// a change: end this process then, without trust in what the child has written. The kernel ends only the child, from
+/// Linux 5.16 on also if it would dump core.
 ///
 /// # Errors
-/// The errno of clone(2).
+/// The errno of mmap(2), mprotect(2) or clone(2).
 pub fn run_in_shared_memory<F: FnOnce() -> i32>(work: F) -> Result<Pid, Errno> {
     extern "C" fn start<F: FnOnce() -> i32>(work: *mut libc::c_void) -> libc::c_int {
         // SAFETY: the pointer is to the `Option` of the caller below, which sleeps until this process has ended.
         let work = unsafe { &mut *work.cast::<Option<F>>() };
         exit_now(work.take().map_or(1, |work| work()))
     }
-    let mut stack = Vec::<u128>::with_capacity(STACK / size_of::<u128>());
+    let stack = Stack::map()?;
     let mut work = Some(work);
-    // The stack grows down, from an address that is aligned to 16 bytes as a u128 is.
-    let top = stack.as_mut_ptr().wrapping_add(stack.capacity());
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: `start` runs on its own stack, which is free until the child has ended, because CLONE_VFORK suspends this
-    // thread until then. The pointed-to `work` has the type that `start` expects, and no other code uses it meanwhile.
-    let child = unsafe { libc::clone(start::<F>, top.cast(), flags, (&raw mut work).cast()) };
+    // SAFETY: `start` runs on its own stack, which is mapped until the child has ended, because CLONE_VFORK suspends
+    // this thread until then; an overflow meets the guard. The pointed-to `work` has the type that `start` expects, and
+    // no other code uses it meanwhile. Locks and thread-local values are those of this thread, which the child stands
+    // for.
+    let child = unsafe { libc::clone(start::<F>, stack.top(), flags, (&raw mut work).cast()) };
     Errno::result(child).map(Pid::from_raw)
 }
 
-/// _exit(2): ends this process without exit handlers, which a child made by [`clone_process`] shares with its parent
-/// and which copy pages.
+/// Mapping of a stack above a guard.
+struct Stack(*mut libc::c_void);
+
+impl Stack {
+    fn map() -> Result<Self, Errno> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the kernel chooses the address of a new mapping, so no existing memory changes.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), GUARD + STACK, access, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(Errno::last());
+        }
+        let stack = Self(base);
+        // SAFETY: the range is the lower part of the new mapping, which nothing uses yet.
+        Errno::result(unsafe { libc::mprotect(base, GUARD, libc::PROT_NONE) })?;
+        Ok(stack)
+    }
+
+    /// Address above the stack, which grows down; page-aligned.
+    fn top(&self) -> *mut libc::c_void {
+        self.0.wrapping_byte_add(GUARD + STACK)
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's, and the process that used it has ended.
+        unsafe { libc::munmap(self.0, GUARD + STACK) };
+    }
+}
+
+/// _exit(2): ends this process without exit handlers. A child of [`clone_process`] has those of its parent, and running
+/// them copies pages.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: the call does not return, so no destructor or borrow is left behind.
     unsafe { libc::_exit(code) }

@@ -115,7 +115,7 @@ fn user_namespace_cause_follows_its_proof() {
                 ..fact()
             },
             "has no id",
-            "--map-root-user",
+            "--map-current-user",
         ),
         (
             in_engine(Engine::Docker),
@@ -288,7 +288,7 @@ fn root_that_cannot_change_users_has_a_cause() {
         uid: 65_534,
         ..map.clone()
     };
-    assert_cause(&few, &unmapped, "has no id", "--map-root-user");
+    assert_cause(&few, &unmapped, "has no id", "--map-current-user");
     let refused = error(Step::DropGroups, Errno::EPERM);
     assert_cause(&refused, &root(), "lacks CAP_CHOWN", "--cap-add CHOWN");
     assert_unknown(&refused, &plain());

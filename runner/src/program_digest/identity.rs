@@ -6,24 +6,26 @@ use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::digest::BUFFER_BYTES;
-use nix::sys::statfs::{FsType, fstatfs};
+use nix::sys::statfs::{
+    BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC, XFS_SUPER_MAGIC, fstatfs,
+};
 
 /// Age that a change must have before the file is read. A second change within one tick of the file system's clock
-/// would leave the times as they are; file systems here have ticks of 1 s at most (ext3's inodes).
+/// would leave the times as they are; file systems with a time of creation have ticks below 20 ms.
 const GRANULARITY: Duration = Duration::from_secs(2);
 
-/// File systems (statfs(2)) on local disks, whose times this kernel sets at each change: ext2 to ext4, XFS, Btrfs,
-/// F2FS, overlayfs, SquashFS and EROFS. Another machine sets the times of network file systems, a process those of
-/// FUSE. tmpfs leaves them as they are at a write through mmap(2).
-const LOCAL: [FsType; 7] = [
-    FsType(0xEF53),
-    FsType(0x5846_5342),
-    FsType(0x9123_683E),
-    FsType(0xF2F5_2010),
-    FsType(0x794C_7630),
-    FsType(0x7371_7368),
-    FsType(0xE0F5_E1E2),
+/// File systems (statfs(2)) on local disks with a time of creation, whose times this kernel sets at each change. ext2 and
+/// ext3 have the number of ext4. Another machine sets the times of network file systems, a process those of FUSE. tmpfs
+/// leaves them as they are at a write through mmap(2).
+const LOCAL: [FsType; 5] = [
+    EXT4_SUPER_MAGIC,
+    XFS_SUPER_MAGIC,
+    BTRFS_SUPER_MAGIC,
+    OVERLAYFS_SUPER_MAGIC,
+    F2FS_SUPER_MAGIC,
 ];
+/// F2FS_SUPER_MAGIC of linux/magic.h.
+const F2FS_SUPER_MAGIC: FsType = FsType(0xF2F5_2010);
 
 /// Identity of an opened file and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]

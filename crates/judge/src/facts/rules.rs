@@ -142,7 +142,7 @@ const fn rule(
 
 /// All rules, in the order of each answer. Of several masks, the first that matches a whole word is used.
 #[rustfmt::skip]
-pub const RULES: [Rule; 18] = [
+pub const RULES: [Rule; 19] = [
     rule("times", &[
         ("{time}", r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[T _-](?:[01]\d|2[0-3])(?::|-|%3A)[0-5]\d(?::|-|%3A)(?:[0-5]\d|60)(?:[.,]\d+|-\d{3})?(?:Z|[+-]\d\d:?\d\d)?"),
         ("{time}", r"\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])[T_-]?(?:[01]\d|2[0-3])[0-5]\d[0-5]\d(?:\.\d+)?(?:Z|[+-]\d{4})?"),
@@ -167,6 +167,8 @@ pub const RULES: [Rule; 18] = [
         "The header content-length and the sizes of bodies, records and files follow from what is in them."),
     rule("texts", &[], &[(Act::Texts, "evidence.requests.body.shape")],
         "A text or an odd key of more than 31 bytes in a body is compared by its length, since it may hold ids, dates and paths; one of the keys model, name and version up to 256 bytes by its content. So is a body of more than 31 bytes without a shape."),
+    rule("long-arguments", &[], &[(Act::Ignore, "evidence.processes.args.whole")],
+        "Of an argument of more than 256 bytes the beginning is compared: the rest may hold ids, dates and paths."),
     rule("contents", &[], &[(Act::Content, "evidence.files.sha256")],
         "The content of a file is not compared if the profile or the specification knows the file, if its path has an id, or if it is state: below a directory of caches, logs or temporary files, or with a name that ends as state, logs, databases and caches do (.json .jsonl .log .lock .pid .db .sqlite .tmp .pyc .sock .cache -wal -shm -journal and their like). Its path, kind and mode are compared."),
     rule("transient-files", &[], &[(Act::Skip("true"), "evidence.files.transient"), (Act::Ignore, "evidence.made_and_removed")],
@@ -187,7 +189,7 @@ pub const RULES: [Rule; 18] = [
         "The content of records, other lines and standard error is not compared. Compared are the kinds and fields of records, and whether there is any standard error. The standard output of an audit is in no report."),
     rule("connections", &[], &[(Act::Ignore, "evidence.connections evidence.provider_events")],
         "The connections to the stub, the events that the stub sent, and the content of bytes that are no request are not compared."),
-    rule("own-path", &[], &[(Act::Own, "evidence.attempts.program evidence.processes.program evidence.processes.args")],
+    rule("own-path", &[], &[(Act::Own, "evidence.attempts.program evidence.processes.program evidence.processes.args evidence.processes.args.text")],
         "The path of the client's own program reads {client}: without a mount namespace it is that of the host."),
     rule("circumstances", &[], &[(Act::Ignore, "schema runner host case verdict tier started_at duration_ms client.program client.sha256 client.from client.profile client.args client.env_names client.settings client.left_out client.limit isolation checks baseline evidence.gaps evidence.attempts.layer evidence.attempts.expected evidence.names.expected evidence.files.expected")],
         "The program, its environment, the sandbox, the duration and the judgement of a run are not what the client does."),

@@ -9,6 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form;
+use crate::digest;
+use crate::schema::values::Sha256;
 
 /// One kind of call to one destination, recorded by the supervisor before the call was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -151,8 +153,39 @@ pub struct Started {
     pub ppid: i32,
     /// Path passed to execve(2); hostile.
     pub program: String,
-    /// Arguments from index 0, at most [`MAX_ARGUMENTS`], each truncated to [`MAX_ARGUMENT_BYTES`]; hostile.
-    pub args: Vec<String>,
+    /// Arguments from index 0, at most [`MAX_ARGUMENTS`].
+    pub args: Vec<StartedArg>,
+    /// Number of arguments that are not kept.
+    pub further_args: u64,
+}
+
+/// An argument of a started program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StartedArg {
+    /// At most the first [`MAX_ARGUMENT_BYTES`]; hostile.
+    pub text: String,
+    /// The whole argument, if `text` is a part of it.
+    pub whole: Option<Whole>,
+}
+
+/// Length and digest of an argument that is not kept as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Whole {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// SHA-256, lower-case hex.
+    #[schemars(with = "Sha256")]
+    pub sha256: String,
+}
+
+impl Whole {
+    /// Measures the bytes of an argument.
+    pub fn of(argument: &[u8]) -> Self {
+        Self {
+            bytes: argument.len() as u64,
+            sha256: digest::of_bytes(argument),
+        }
+    }
 }
 
 /// Largest number of kept arguments of one process.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_ARGUMENT_BYTES, Started};
+use super::{MAX_ARGUMENT_BYTES, Started, StartedArg, Whole};
 use crate::digest;
 use crate::schema::values::Sha256;
 use crate::text::printable;
@@ -22,6 +22,13 @@ const MIN_COMPLETE_BYTES: usize = MAX_ARGUMENT_BYTES - 3;
 pub enum Arg {
     /// An option, or a value without a prompt.
     Word(String),
+    /// The beginning of a long argument without a prompt.
+    Cut {
+        /// At most the first [`MAX_ARGUMENT_BYTES`]; hostile.
+        text: String,
+        /// The whole argument.
+        whole: Whole,
+    },
     /// A prompt, or an argument that contains one. Its text is never shown.
     Prompt {
         /// Length in bytes.
@@ -41,8 +48,16 @@ pub struct Process {
     pub ppid: i32,
     /// Path passed to execve(2); hostile.
     pub program: String,
-    /// Arguments from index 0; hostile.
+    /// Arguments from index 0, at most [`MAX_ARGUMENTS`](super::MAX_ARGUMENTS); hostile.
     pub args: Vec<Arg>,
+    /// Number of arguments that are not kept; absent for none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub further_args: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Process {
@@ -54,7 +69,8 @@ impl Process {
             pid: process.pid,
             ppid: process.ppid,
             program: process.program.clone(),
-            args: args.map(|argument| Arg::of(argument, &prompts)).collect(),
+            args: args.map(|argument| Arg::kept(argument, &prompts)).collect(),
+            further_args: process.further_args,
         }
     }
 
@@ -63,11 +79,13 @@ impl Process {
     pub fn with_name(&self) -> String {
         let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
         match self.args.first() {
-            Some(Arg::Word(name)) if file(name) != file(&self.program) => {
+            Some(Arg::Word(name) | Arg::Cut { text: name, .. })
+                if file(name) != file(&self.program) =>
+            {
                 format!("{} as \"{name}\"", self.program)
             }
             Some(Arg::Prompt { .. }) => format!("{} as a prompt", self.program),
-            Some(Arg::Word(_)) | None => self.program.clone(),
+            Some(Arg::Word(_) | Arg::Cut { .. }) | None => self.program.clone(),
         }
     }
 }
@@ -87,6 +105,16 @@ impl Arg {
             Self::hidden(argument)
         } else {
             Self::Word(argument.to_owned())
+        }
+    }
+
+    fn kept(argument: &StartedArg, prompts: &[(String, &str)]) -> Self {
+        match (Self::of(&argument.text, prompts), &argument.whole) {
+            (Self::Word(text), Some(whole)) => {
+                let whole = whole.clone();
+                Self::Cut { text, whole }
+            }
+            (shown, _) => shown,
         }
     }
 
@@ -150,6 +178,7 @@ mod tests {
                 ppid: 1,
                 program,
                 args,
+                further_args: 0,
             };
             process.with_name()
         };
@@ -190,7 +219,10 @@ mod tests {
             pid: 2,
             ppid: 1,
             program: "/client".to_owned(),
-            args: vec![printable(told.as_bytes()), r"a\\b".to_owned()],
+            args: [printable(told.as_bytes()), r"a\\b".to_owned()]
+                .map(|text| StartedArg { text, whole: None })
+                .into(),
+            further_args: 0,
         };
         let args = Process::new(&process, &[told]).args;
         assert_eq!(args, [prompt(told), Arg::Word(r"a\\b".to_owned())]);
@@ -201,5 +233,29 @@ mod tests {
         for word in ["--print", "", "Say", "this", "something"] {
             assert_eq!(Arg::new(word, &[PROMPT, "hi"]), Arg::Word(word.to_owned()));
         }
+    }
+
+    #[test]
+    fn a_long_argument_is_its_beginning_and_its_digest() {
+        let long = "x".repeat(MAX_ARGUMENT_BYTES + 44);
+        let whole = Whole::of(long.as_bytes());
+        assert_eq!(whole.bytes, 300);
+        let text = "x".repeat(MAX_ARGUMENT_BYTES);
+        let argument = StartedArg {
+            text: text.clone(),
+            whole: Some(whole.clone()),
+        };
+        let cut = Arg::Cut { text, whole };
+        let process = Started {
+            pid: 2,
+            ppid: 1,
+            program: "/client".to_owned(),
+            args: vec![argument],
+            further_args: 3,
+        };
+        let process = Process::new(&process, &[PROMPT]);
+        assert_eq!((&process.args[..], process.further_args), (&[cut][..], 3));
+        let json = serde_json::to_string(&process).unwrap();
+        assert_eq!(serde_json::from_str::<Process>(&json).unwrap(), process);
     }
 }

@@ -58,7 +58,7 @@ struct ContentForm {
     #[schemars(with = "Sha256")]
     sha256: Option<String>,
     /// Source of the SHA-256.
-    // Reports of 0.1.0 have no source: that version read every program.
+    // A report without a source is from before digests were remembered, when every program was read.
     #[serde(default = "read")]
     from: DigestSource,
 }
@@ -76,20 +76,21 @@ impl From<Content> for ContentForm {
     }
 }
 
-/// A report without the SHA-256 of a program that has one.
+/// A report whose SHA-256 of the program does not fit its source.
 #[derive(Debug, Error)]
-#[error("expected sha256 of a program from {}", .0.word())]
-struct NoDigest(DigestSource);
+#[error("expected {} of a program from {}", if *.0 == DigestSource::BuiltIn { "no sha256" } else { "sha256" }, .0.word())]
+struct WrongDigest(DigestSource);
 
 impl TryFrom<ContentForm> for Content {
-    type Error = NoDigest;
+    type Error = WrongDigest;
 
-    fn try_from(ContentForm { sha256, from }: ContentForm) -> Result<Self, NoDigest> {
+    fn try_from(ContentForm { sha256, from }: ContentForm) -> Result<Self, WrongDigest> {
         match (from, sha256) {
-            (DigestSource::BuiltIn, _) => Ok(Self::BuiltIn),
+            (DigestSource::BuiltIn, None) => Ok(Self::BuiltIn),
             (DigestSource::Read, Some(sha256)) => Ok(Self::Read(sha256)),
             (DigestSource::Cache, Some(sha256)) => Ok(Self::Cached(sha256)),
-            (from @ (DigestSource::Read | DigestSource::Cache), None) => Err(NoDigest(from)),
+            (from @ DigestSource::BuiltIn, Some(_))
+            | (from @ (DigestSource::Read | DigestSource::Cache), None) => Err(WrongDigest(from)),
         }
     }
 }

@@ -106,10 +106,21 @@ pub(super) fn programs(report: &Report) -> Option<Section> {
             word("pid", process.pid.to_string()),
             word("parent", process.ppid.to_string()),
             text("program", client(process.with_name())),
-            led(" ", "arguments", arguments(args)),
+            led(
+                " ",
+                "arguments",
+                arguments(args) + further(process.further_args),
+            ),
         ]
     });
     table.section("programs", "Programs started")
+}
+
+fn further(args: u64) -> String {
+    match args {
+        0 => String::new(),
+        args => format!(" … and {} more", count(args, "argument")),
+    }
 }
 
 pub(super) fn survivors(report: &Report) -> Option<Section> {

@@ -83,19 +83,26 @@ pub(super) fn identity(report: &Report) -> Vec<Fact> {
     facts
 }
 
-/// Joins arguments. Quotation marks keep an argument with blanks apart from several.
+/// Joins arguments. Quotation marks keep an argument with blanks apart from several, and are escaped within one.
 pub(super) fn arguments(args: &[Arg]) -> Text {
+    let quoted = |word: &str| {
+        let is_plain = !word.is_empty() && !word.contains([' ', '"']);
+        client(if is_plain {
+            word.to_owned()
+        } else {
+            format!("\"{}\"", word.replace('"', "\\\""))
+        })
+    };
+    let measured = |bytes, sha256| own(format!("<{bytes} bytes, sha256 ")) + digest(sha256) + ">";
     args.iter()
         .enumerate()
         .fold(Text::default(), |all, (index, arg)| {
             let arg = match arg {
-                Arg::Word(word) if word.is_empty() || word.contains(' ') => {
-                    client(format!("\"{word}\""))
+                Arg::Word(word) => quoted(word),
+                Arg::Cut { text, whole } => {
+                    quoted(text) + "… of " + measured(whole.bytes, &whole.sha256)
                 }
-                Arg::Word(word) => client(word),
-                Arg::Prompt { bytes, sha256 } => {
-                    own(format!("<{bytes} bytes, sha256 ")) + digest(sha256) + ">"
-                }
+                Arg::Prompt { bytes, sha256 } => measured(*bytes, sha256),
             };
             all + (if index > 0 { " " } else { "" }) + arg
         })
@@ -201,4 +208,40 @@ pub(super) fn wider_rules(report: &Report) -> Option<Section> {
         [rule, led(": ", "reason", client(&wider.reason))]
     });
     table.section("wider-rules", title)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::evidence::Whole;
+
+    use super::*;
+
+    fn text(args: &[Arg]) -> String {
+        let Text(spans) = arguments(args);
+        spans.iter().map(|span| span.text().into_owned()).collect()
+    }
+
+    #[test]
+    fn different_arguments_read_differently() {
+        let shown = |words: &[&str]| {
+            let args = words.iter().map(|word| Arg::Word((*word).into()));
+            text(&args.collect::<Vec<_>>())
+        };
+        assert_eq!(shown(&["--print", "a b", ""]), "--print \"a b\" \"\"");
+        assert_eq!(shown(&["a b\" \"c d"]), "\"a b\\\" \\\"c d\"");
+        assert_eq!(shown(&["\"a"]), "\"\\\"a\"");
+    }
+
+    #[test]
+    fn a_cut_argument_says_what_it_is_part_of() {
+        let whole = Whole {
+            bytes: 300,
+            sha256: "ab".repeat(32),
+        };
+        let cut = Arg::Cut {
+            text: "xx".to_owned(),
+            whole,
+        };
+        assert_eq!(text(&[cut]), "xx… of <300 bytes, sha256 abababababab>");
+    }
 }

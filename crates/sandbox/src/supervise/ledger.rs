@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use model::evidence::{
     Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES, Sighting,
-    Started, Unlisted,
+    Started, StartedArg, Unlisted, Whole,
 };
 use model::secret::SecretScanner;
 use model::text::printable;
@@ -163,15 +163,21 @@ impl Ledger {
         }
         // Redaction comes first: truncation could leave half of a credential.
         let shown = |argument: &Vec<u8>| {
-            let mut shown = secrets.redact_bytes(argument);
-            shown.truncate(MAX_ARGUMENT_BYTES);
-            printable(&shown)
+            let shown = secrets.redact_bytes(argument);
+            let kept = shown.get(..MAX_ARGUMENT_BYTES);
+            StartedArg {
+                text: printable(kept.unwrap_or(&shown)),
+                whole: kept
+                    .filter(|kept| kept.len() < shown.len())
+                    .map(|_| Whole::of(&shown)),
+            }
         };
         self.processes.push(Started {
             pid: caller.pid,
             ppid: caller.parent,
             program: printable(&secrets.redact_bytes(program)),
             args: arguments.iter().take(MAX_ARGUMENTS).map(shown).collect(),
+            further_args: arguments.len().saturating_sub(MAX_ARGUMENTS) as u64,
         });
     }
 }
