@@ -128,6 +128,7 @@ impl Supervisor {
             shared: Arc::clone(&shared),
             ledger: Ledger::default(),
             refuses,
+            has_opened_memory: false,
             sockets,
             records: plan.keeps(Protection::Records),
             lookups: plan.lookups,
@@ -192,6 +193,8 @@ struct Supervision {
     ledger: Ledger,
     /// Refusals are made; false in a test build only.
     refuses: bool,
+    /// The memory of a caller was opened once, to test the right to it.
+    has_opened_memory: bool,
     /// Calls are recorded; false in a test build only.
     records: bool,
     /// Path lookups are recorded.
@@ -306,12 +309,14 @@ impl Supervision {
     ) {
         let at_us = self.clock.elapsed_us();
         let call = call::read(notification);
+        // A root without its rights on files may read the memory by another call, and later not the client's files.
         if !launched
-            && call == Call::Unreadable
+            && (call == Call::Unreadable || !self.has_opened_memory)
             && let Err(errno) = notify::open_memory(notification.thread)
         {
             self.fail("/proc/PID/mem", errno);
         }
+        self.has_opened_memory = true;
         // Before the launch only our own probe calls, so the caller need not be recorded.
         let caller = if launched && !self.memory.passes_unlisted(&call) {
             Caller::read(notification.thread)
