@@ -38,6 +38,9 @@ const STAGE_NAME: &str = "runner-stage";
 /// Maximum wait for the end of the sandbox's processes, which the kernel ends with the init of their pid namespace.
 const LAST_GASP: Duration = Duration::from_secs(2);
 
+/// Time within which the processes of a sandbox usually end once they are told to.
+const USUAL_END: Duration = Duration::from_millis(20);
+
 /// The started stage, with its sockets and pipes. Dropping this value ends the stage.
 #[must_use = "the stage ends when it is dropped"]
 pub struct Stage {
@@ -248,14 +251,18 @@ impl Drop for Stage {
 impl Stage {
     /// Reaps until no process of the sandbox is left, or until `time` is over.
     fn is_alone_within(&self, time: Duration) -> bool {
-        let deadline = Instant::now() + time;
+        let start = Instant::now();
+        let deadline = start + time;
         let mut pauses = Pauses::default();
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Err(Errno::ECHILD) => return true,
                 Ok(WaitStatus::StillAlive) => {
-                    // Reading /proc is slower than waiting, so skip it in the usual case without other children.
-                    let is_one_left = self.ends_by_itself && self.others.is_empty();
+                    // Reading /proc is slower than waiting, so skip it at first in the usual case without other
+                    // children. An orphan of the caller may become one at any time.
+                    let is_one_left = self.ends_by_itself
+                        && self.others.is_empty()
+                        && start.elapsed() < USUAL_END;
                     if !is_one_left && self.remaining().is_empty() {
                         return true;
                     }
@@ -271,13 +278,12 @@ impl Stage {
         }
     }
 
-    /// Lists the children of this process that belong to the sandbox. Without a pid namespace, any orphan below this
-    /// subreaper may become its child.
+    /// Lists the children of this process that belong to the sandbox. Any orphan below this subreaper may become its
+    /// child, such as one of a program that executed the runner.
     fn remaining(&self) -> Vec<Pid> {
         let mut children = reaper::children().unwrap_or_default();
         children.retain(|child| {
-            let is_in_sandbox = self.ends_by_itself
-                || reaper::is_called(*child, &[STAGE_NAME, STAGE_ARGUMENT])
+            let is_in_sandbox = reaper::is_called(*child, &[STAGE_NAME, STAGE_ARGUMENT])
                 || reaper::is_filtered(*child);
             !self.others.contains(child) && is_in_sandbox
         });

@@ -3,10 +3,12 @@
 //! Owns the place of the cache, the form of its entries and its limit. An entry is trusted as the runner's own
 //! executable is: only its user can write both. SECURITY.md says what the cache relies on.
 
+use std::collections::HashSet;
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -14,11 +16,12 @@ use std::{env, fs};
 use model::case::Access;
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
 use nix::sys::stat::{Mode, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 use sandbox::plan::Bind;
 use sys::random;
+use sys::read::kernel_text;
 
 use super::identity::Identity;
 
@@ -26,6 +29,8 @@ use super::identity::Identity;
 const MAX_ENTRIES: usize = 256;
 /// Longest entry, in bytes.
 const MAX_ENTRY_BYTES: u64 = 512;
+/// Most links that a way to the cache follows, as the kernel does (path_resolution(7)).
+const MAX_LINKS: usize = 40;
 /// First word of an entry.
 const SCHEMA: &str = "runner.digest/1";
 /// First characters of an entry that is being written. Names of entries are hexadecimal.
@@ -62,45 +67,111 @@ pub(crate) enum Permitted {
 #[derive(Debug)]
 struct Places {
     used: Option<CachePlace>,
-    /// The place without XDG_CACHE_HOME, which later runs may use.
-    usual: Option<CachePlace>,
+    /// Ways to the place in use and to the one without XDG_CACHE_HOME, which later runs may use. They count even where
+    /// nothing exists yet, or where the directories are another user's.
+    ways: Vec<Way>,
 }
 
 impl Places {
     /// `$XDG_CACHE_HOME/runner`, or `$HOME/.cache/runner` (XDG Base Directory Specification). A directory of another
     /// user is none: `sudo` may keep HOME.
     fn of(home: Option<&OsStr>, cache_home: Option<&OsStr>) -> Self {
-        let at = |base: &OsStr, between| {
-            let base = PathBuf::from(base);
-            let status = fs::metadata(&base).ok()?;
-            let is_own = base.is_absolute() && status.uid() == geteuid().as_raw();
-            is_own.then_some(CachePlace { base, between })
+        let is_absolute = |path: &&OsStr| Path::new(path).is_absolute();
+        let place = |base: &OsStr, between| CachePlace {
+            base: base.into(),
+            between,
         };
-        let usual = home.and_then(|home| at(home, Some(".cache")));
-        let named = cache_home.filter(|path| Path::new(path).is_absolute());
-        let used = named.map_or_else(|| usual.clone(), |path| at(path, None));
-        Self { used, usual }
+        let usual = home
+            .filter(is_absolute)
+            .map(|home| place(home, Some(".cache")));
+        let named = cache_home.filter(is_absolute).map(|base| place(base, None));
+        let ways = named
+            .iter()
+            .chain(&usual)
+            .map(|place| Way::to(&place.path()));
+        Self {
+            ways: ways.collect(),
+            used: named.or(usual).filter(CachePlace::is_own),
+        }
     }
 
     fn permitted(self, binds: &[Bind]) -> Permitted {
-        let places = self.used.iter().chain(&self.usual);
-        let paths: Vec<PathBuf> = places.map(CachePlace::path).collect();
         let overlaps = |bind: &&Bind| {
             let shown = Path::new(&bind.source);
-            let mut paths = paths.iter();
-            paths.any(|path| path.starts_with(shown) || shown.starts_with(path))
+            self.ways.iter().any(|way| way.overlaps(shown))
         };
         let mut overlapping = binds.iter().filter(overlaps);
         match (
             overlapping
                 .clone()
                 .find(|bind| bind.access == Access::Write),
-            self.used,
+            &self.used,
         ) {
             (Some(bind), _) => Permitted::Refuse(PathBuf::from(&bind.source)),
-            (None, Some(place)) if overlapping.next().is_none() => Permitted::Use(place),
+            (None, Some(place)) if overlapping.next().is_none() => Permitted::Use(place.clone()),
             (None, Some(_) | None) => Permitted::Avoid,
         }
+    }
+}
+
+/// Device and inode of an object.
+type Object = (u64, u64);
+
+fn object(path: &Path) -> Option<Object> {
+    let status = fs::metadata(path).ok()?;
+    Some((status.dev(), status.ino()))
+}
+
+/// Every name that leads to the cache, each in a directory without links. Who may replace one of them, or make a missing
+/// one, decides which directory later runs trust.
+#[derive(Debug)]
+struct Way {
+    names: Vec<PathBuf>,
+    /// Directories on the way, by which another name of one is recognised, as a bind mount makes it.
+    directories: HashSet<Object>,
+    /// The cache, or where it would be.
+    end: PathBuf,
+}
+
+impl Way {
+    fn to(path: &Path) -> Self {
+        let mut names = Vec::new();
+        let mut directory = PathBuf::from("/");
+        let mut links = 0;
+        let parts = |path: &Path| path.iter().rev().map(OsStr::to_owned).collect::<Vec<_>>();
+        let mut rest = parts(path);
+        while let Some(part) = rest.pop() {
+            let next = match part.as_bytes() {
+                b"/" => PathBuf::from("/"),
+                b"." => continue,
+                b".." => directory.parent().unwrap_or(Path::new("/")).to_owned(),
+                _ => directory.join(&part),
+            };
+            match fs::read_link(&next) {
+                Ok(target) if links < MAX_LINKS => {
+                    links += 1;
+                    rest.extend(parts(&target));
+                }
+                Ok(_) | Err(_) => directory.clone_from(&next),
+            }
+            names.push(next);
+        }
+        let ancestors = names.iter().flat_map(|name| name.ancestors());
+        Self {
+            directories: ancestors.filter_map(object).collect(),
+            end: directory,
+            names,
+        }
+    }
+
+    /// Checks whether a shown object holds a part of the way, or lies in the cache.
+    fn overlaps(&self, shown: &Path) -> bool {
+        let holds_name = self.names.iter().any(|name| name.starts_with(shown));
+        let is_directory = object(shown).is_some_and(|shown| self.directories.contains(&shown));
+        let end = object(&self.end);
+        let is_end =
+            |above: &Path| above == self.end || end.is_some_and(|end| object(above) == Some(end));
+        holds_name || is_directory || shown.ancestors().any(is_end)
     }
 }
 
@@ -120,18 +191,17 @@ impl CachePlace {
         }
     }
 
-    /// Path of the cache, without links as far as it exists.
+    /// Path of the cache, as named by the variables.
     fn path(&self) -> PathBuf {
         let parent = match self.between {
             Some(name) => self.base.join(name),
             None => self.base.clone(),
         };
-        let whole = parent.join(NAME);
-        let resolved = whole.ancestors().find_map(|existing| {
-            let rest = whole.strip_prefix(existing).ok()?;
-            Some(fs::canonicalize(existing).ok()?.join(rest))
-        });
-        resolved.unwrap_or(whole)
+        parent.join(NAME)
+    }
+
+    fn is_own(&self) -> bool {
+        fs::metadata(&self.base).is_ok_and(|status| status.uid() == geteuid().as_raw())
     }
 
     /// Returns the SHA-256 of the file with this identity, if the cache has it.
@@ -140,7 +210,9 @@ impl CachePlace {
         let entry = own_file(&cache, &name_of(file)).ok()?;
         let mut text = String::new();
         entry.take(MAX_ENTRY_BYTES).read_to_string(&mut text).ok()?;
-        let sha256 = text.strip_prefix(&line(file, ""))?.strip_suffix('\n')?;
+        let sha256 = text
+            .strip_prefix(&line(file, "").ok()?)?
+            .strip_suffix('\n')?;
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         (sha256.len() == 64 && sha256.bytes().all(is_digit)).then(|| sha256.to_owned())
     }
@@ -152,11 +224,12 @@ impl CachePlace {
     /// The error of the system, or `PermissionDenied` if another user could write to the directory.
     pub(super) fn keep(&self, file: &Identity, sha256: &str) -> io::Result<()> {
         let cache = self.open(Absent::Create)?;
+        let line = line(file, sha256)?;
         let unfinished = format!("{UNFINISHED}{}", random::token());
         let flags = FLAGS | OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
         let made = openat(&cache, &*unfinished, flags, Mode::S_IRUSR | Mode::S_IWUSR)?;
         let written = File::from(made)
-            .write_all(format!("{}\n", line(file, sha256)).as_bytes())
+            .write_all(format!("{line}\n").as_bytes())
             .and_then(|()| Ok(renameat(&cache, &*unfinished, &cache, &*name_of(file))?));
         if written.is_err() {
             let _ = unlinkat(&cache, &*unfinished, UnlinkatFlags::NoRemoveDir);
@@ -166,7 +239,9 @@ impl CachePlace {
 
     /// Opens the directory of the cache.
     fn open(&self, absent: Absent) -> io::Result<OwnedFd> {
-        let base = File::open(&self.base)?.into();
+        // O_DIRECTORY: opening a FIFO would wait.
+        let flags = FLAGS | OFlag::O_RDONLY | OFlag::O_DIRECTORY;
+        let base = open(&self.base, flags, Mode::empty())?;
         // A user may keep `.cache` on another disk, by a link.
         let parent = match self.between {
             Some(name) => own_directory(&base, name, absent, OFlag::empty())?,
@@ -252,9 +327,11 @@ fn name_of(file: &Identity) -> String {
     format!("{:x}-{:x}", file.device, file.inode)
 }
 
-/// Text of an entry without its line feed.
-fn line(file: &Identity, sha256: &str) -> String {
-    format!("{SCHEMA} {file} {sha256}")
+/// Text of an entry without its line feed. It names the start of the machine (random(4)): after a crash a file may have
+/// new content and old times.
+fn line(file: &Identity, sha256: &str) -> io::Result<String> {
+    let boot = kernel_text("/proc/sys/kernel/random/boot_id")?;
+    Ok(format!("{SCHEMA} {} {file} {sha256}", boot.trim_end()))
 }
 
 #[cfg(test)]

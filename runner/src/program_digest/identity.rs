@@ -6,9 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::digest::BUFFER_BYTES;
-use nix::sys::statfs::{
-    BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC, XFS_SUPER_MAGIC, fstatfs,
-};
+use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, XFS_SUPER_MAGIC, fstatfs};
 
 /// Age that a change must have before the file is read. A second change within one tick of the file system's clock
 /// would leave the times as they are; file systems with a time of creation have ticks below 20 ms.
@@ -16,12 +14,11 @@ const GRANULARITY: Duration = Duration::from_secs(2);
 
 /// File systems (statfs(2)) on local disks with a time of creation, whose times this kernel sets at each change. ext2 and
 /// ext3 have the number of ext4. Another machine sets the times of network file systems, a process those of FUSE. tmpfs
-/// leaves them as they are at a write through mmap(2).
-const LOCAL: [FsType; 5] = [
+/// leaves them as they are at a write through mmap(2), and so does overlayfs where it lies on such a file system.
+const LOCAL: [FsType; 4] = [
     EXT4_SUPER_MAGIC,
     XFS_SUPER_MAGIC,
     BTRFS_SUPER_MAGIC,
-    OVERLAYFS_SUPER_MAGIC,
     F2FS_SUPER_MAGIC,
 ];
 /// F2FS_SUPER_MAGIC of linux/magic.h.

@@ -166,7 +166,7 @@ fn the_policy_of_a_page_stops_what_would_get_into_it() {
             script.textContent = 'document.title = \"owned\"';
             document.body.append(script);
             document.body.insertAdjacentHTML('beforeend',
-                '<img src=http://127.0.0.1:9/x><svg onload=\"document.title = 1\"></svg><p style=\"color:red\">');
+                '<img src=http://127.0.0.1:9/x onerror=\"document.title = 1\"><p style=\"color:red\">');
         })",
     );
     let expected = [

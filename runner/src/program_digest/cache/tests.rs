@@ -230,7 +230,61 @@ fn linked_cache_directory_of_the_user_is_used() {
     symlink(home.at("disk"), home.at(".cache")).unwrap();
     home.place.keep(&file(2), &digest('a')).unwrap();
     assert_eq!(home.place.known(&file(2)), Some(digest('a')));
-    assert_eq!(home.place.path(), home.at("disk/runner"));
+    assert!(home.at("disk/runner").exists());
+}
+
+/// Each a way on which a client that may write would decide what later runs trust.
+#[test]
+fn every_name_on_the_way_to_the_cache_counts() {
+    let home = Home::new();
+    for directory in ["real", "data", "other"] {
+        fs::create_dir(home.at(directory)).unwrap();
+    }
+    let refused = |variables: [Option<&Path>; 2], shown: &Path| {
+        let [home_dir, cache_home] = variables.map(|path| path.map(Path::as_os_str));
+        let permitted = Places::of(home_dir, cache_home).permitted(&[bind(shown, Access::Write)]);
+        permitted == Permitted::Refuse(shown.to_owned())
+    };
+    let (real, data, other) = (home.at("real"), home.at("data"), home.at("other"));
+    // A link that leads nowhere yet.
+    symlink(data.join("absent"), real.join(".cache")).unwrap();
+    assert!(refused([Some(&real), None], &data));
+    // A directory that does not exist yet.
+    assert!(refused([None, Some(&data.join("absent"))], &data));
+    // A link on the way to the home, which could be replaced.
+    symlink(&other, data.join("home")).unwrap();
+    assert!(refused([Some(&data.join("home")), None], &data));
+    assert!(refused([Some(&data.join("home")), None], &other));
+    // Another name of a directory.
+    let alias = Path::new("/proc/self/root").join(real.strip_prefix("/").unwrap());
+    assert!(refused([Some(&real), None], &alias));
+    assert!(!refused([Some(&real), None], &other));
+}
+
+#[test]
+fn base_that_is_no_directory_is_no_cache() {
+    let home = Home::new();
+    let fifo = home.at("fifo");
+    nix::unistd::mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+    let place = CachePlace {
+        base: fifo,
+        between: None,
+    };
+    assert_eq!(place.known(&file(2)), None);
+    assert!(place.keep(&file(2), &digest('a')).is_err());
+}
+
+#[test]
+fn entry_of_an_earlier_start_of_the_machine_is_ignored() {
+    let home = Home::new();
+    home.place.keep(&file(2), &digest('a')).unwrap();
+    let boot = kernel_text("/proc/sys/kernel/random/boot_id").unwrap();
+    let entry = fs::read_to_string(home.entry()).unwrap();
+    let earlier = boot
+        .trim_end()
+        .replace(|c: char| c.is_ascii_hexdigit(), "0");
+    fs::write(home.entry(), entry.replace(boot.trim_end(), &earlier)).unwrap();
+    assert_eq!(home.place.known(&file(2)), None);
 }
 
 #[test]
