@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -377,4 +377,30 @@ fn the_policy_of_audits_is_no_case() {
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     let expected = "policies/audit.toml: expected a policy of the kind case, found audit";
     assert!(told.contains(expected), "{told}");
+}
+
+/// A background job of the shell that executed the runner ends during the run, and the job's child becomes the runner's
+/// child.
+#[test]
+fn an_orphan_of_the_callers_lives_on() {
+    needs_sandbox!();
+    let directory = open_directory("/tmp");
+    let pid = directory.path().join("orphan");
+    let script = "(sleep 300 >/dev/null 2>&1 & echo $! >\"$1\"; sleep 1) & shift; exec \"$@\"";
+    let ready = Audit::of(["sleep", "2"]).command();
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", script, "sh"]).arg(&pid);
+    shell.arg(ready.get_program()).args(ready.get_args());
+    let envs = ready.get_envs();
+    shell.envs(envs.filter_map(|(name, value)| Some((name, value?))));
+    let done = shell.output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    let pid: i32 = std::fs::read_to_string(&pid)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+    assert_eq!(name.unwrap(), "sleep\n");
+    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
 }
