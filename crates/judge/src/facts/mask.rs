@@ -5,13 +5,12 @@
 //! looks like a placeholder, or like the value `*` of a lock file, gets a further brace.
 //!
 //! A mask looks at one run, because a lock file has masked texts only. So some names look random, and some random
-//! texts look like names. A random text that stays is noise, which a reader sees and can judge. A name that is replaced
-//! can hide a real difference from every reader. In doubt, the end of a name in the temporary directory stays, because
-//! its placeholder shows nothing of it. In doubt, a token is replaced: a run has many of them, and the placeholder has
-//! the length. A name that is the same in both runs needs no evidence: masked or not, it is no difference.
+//! texts look like names. A random text that stays makes a client differ from itself. A name that is replaced can hide a
+//! real difference. In doubt, a text is replaced, except for words: of random names of 6 small letters, the few listed
+//! words are one in four million. A name that is the same in both runs needs no evidence: masked or not, it is no
+//! difference.
 
 use std::collections::BTreeSet;
-use std::iter;
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
@@ -24,13 +23,11 @@ use super::rules::{RULES, STATE};
 const FIRST_GIVEN_PORT: u16 = 32768;
 /// Fewest characters of a random token.
 const MIN_TOKEN: usize = 16;
-/// Most characters for one change between letters and digits in a random token of small or of capital letters. Names
-/// have fewer changes.
+/// Most characters for one change between kinds of characters in a random token. Names have fewer changes. Of random
+/// tokens of 22 letters and digits, one in 5,000 has fewer.
 const CHARS_PER_CHANGE: usize = 8;
-/// Most letters and digits for two parts of a random token of small and capital letters, read as camel case. Of 50,000
-/// names of libraries in camel case, one in 18 has parts as short. Of random tokens of 22 letters and digits, one in
-/// 300 has longer ones, and of those of 16, one in 170.
-const CHARS_PER_TWO_PARTS: usize = 7;
+/// Most letters for one capital letter in a random token without digits. Names have fewer capital letters.
+const LETTERS_PER_CAPITAL: usize = 4;
 /// Fewest letters and digits in a row of a random token. Names such as `gpt4o-mini-8b` have shorter parts.
 const MIN_RUN: usize = 8;
 /// Fewest digits of a number that is an id in the path of a file.
@@ -56,6 +53,17 @@ const RANDOM_NAMES: [RandomName; 6] = [
     ("tmp", 6, is_of_mkstemp),
     ("", 6, is_of_mkstemp),
 ];
+
+/// Words of 6 and of 10 letters that end names of temporary files and directories, and are not random.
+const COMMON_WORDS: &str = "\
+    access action agents answer assets backup binary branch buffer bundle client commit config cookie daemon device \
+    docker editor engine errors events export folder global header images import inputs latest linter logger master \
+    memory models module native object output parser plugin prompt public python record remote report result router \
+    runner schema screen script search secret server shared skills socket source stable static status stderr stdout \
+    stream string styles system target thread tokens traces update upload vendor viewer volume window worker \
+    attachment attributes background completion components connection containers controller \
+    dependency downloader evaluation extensions javascript migrations parameters playground \
+    processing properties repository screenshot typescript transcript validation workspaces";
 
 /// Kind of a text, which decides on the masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -394,40 +402,31 @@ fn random_token(text: &str, word: &str, kind: Kind) -> Option<usize> {
     is_whole.then_some(length + padding)
 }
 
-/// Checks for a token whose kinds of characters change as often as those of random text.
+/// Checks how often a token changes between small letters, capital letters and digits. Without a digit it could be a
+/// name such as `isThinkingEnabled`, which has fewer capital letters than random text.
 fn is_random(token: &str) -> bool {
-    let has = |is_of: fn(&u8) -> bool| token.bytes().any(|byte| is_of(&byte));
-    if has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) {
-        let length = token.bytes().filter(u8::is_ascii_alphanumeric).count();
-        return parts(token) * CHARS_PER_TWO_PARTS >= length * 2;
-    }
+    let count = |is_of: fn(&u8) -> bool| token.bytes().filter(is_of).count();
     let pairs = token.bytes().zip(token.bytes().skip(1));
     let changes = pairs.filter(|(one, next)| {
-        one.is_ascii_alphabetic() && next.is_ascii_digit()
+        one.is_ascii_lowercase() && next.is_ascii_uppercase()
+            || one.is_ascii_alphabetic() && next.is_ascii_digit()
             || one.is_ascii_digit() && next.is_ascii_alphabetic()
     });
-    has(u8::is_ascii_digit) && changes.count() * CHARS_PER_CHANGE >= token.len()
+    let changes = changes.count();
+    if count(u8::is_ascii_digit) > 0 {
+        return changes * CHARS_PER_CHANGE >= token.len();
+    }
+    let (capitals, letters) = (
+        count(u8::is_ascii_uppercase),
+        count(u8::is_ascii_alphabetic),
+    );
+    changes > 1 && capitals * LETTERS_PER_CAPITAL >= letters
 }
 
-/// Counts the parts of a token in camel case: `HTTP`, `Server`, `URL`, `Map`, and each number.
-fn parts(token: &str) -> usize {
-    let before = iter::once(b'-').chain(token.bytes());
-    let behind = token.bytes().skip(1).chain(iter::once(b'-'));
-    let places = before.zip(token.bytes()).zip(behind);
-    let starts = places.filter(|((before, byte), behind)| match byte {
-        b'0'..=b'9' => !before.is_ascii_digit(),
-        b'a'..=b'z' => !before.is_ascii_alphabetic(),
-        b'A'..=b'Z' => !before.is_ascii_uppercase() || behind.is_ascii_lowercase(),
-        _ => false,
-    });
-    starts.count()
-}
-
-/// Checks for letters and digits that are no word. One in 185 random names of 6 characters has small letters only, and
-/// stays.
+/// Checks for letters and digits that are no common word.
 fn is_of_mkstemp(random: &str) -> bool {
     random.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && !random.bytes().all(|byte| byte.is_ascii_lowercase())
+        && !COMMON_WORDS.split_whitespace().any(|word| word == random)
 }
 
 fn is_of_python(random: &str) -> bool {

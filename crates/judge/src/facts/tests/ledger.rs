@@ -305,7 +305,7 @@ fn where_a_link_leads_counts() {
         between(link("/etc/passwd"), link("/etc/shadow")),
         ["files home link: symlink 0777 to /etc/passwd => symlink 0777 to /etc/shadow"]
     );
-    let found = between(link("/tmp/tmp.abCdefghij/x"), link("/tmp/tmp.0123456789/x"));
+    let found = between(link("/tmp/tmp.abcdefghij/x"), link("/tmp/tmp.0123456789/x"));
     assert_eq!(found, Vec::<String>::new());
 }
 
