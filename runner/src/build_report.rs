@@ -206,8 +206,6 @@ fn arguments(prepared: &Prepared, prompts: &[&str]) -> Vec<Arg> {
         .collect()
 }
 
-/// Returns the rules that permit more than the built-in case and the built-in profile. The built-in policies
-/// themselves have none.
 /// Reads a built-in file, unless `origin` has its text.
 fn unless_same<T>(
     name: &str,
@@ -218,6 +216,8 @@ fn unless_same<T>(
     is_other.then(|| read(&Reference::BuiltIn(name.to_owned())).ok())?
 }
 
+/// Returns the rules that permit more than the built-in case and the built-in profile. The built-in policies
+/// themselves have none.
 fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<WiderRule> {
     let mut wider = Vec::new();
     if let Some(built_in) = unless_same("case-b", &case.origin, policy::case) {

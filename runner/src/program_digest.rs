@@ -47,11 +47,12 @@ struct Reading {
     length: u64,
     /// Identity at the start, if the cache may be used.
     identity: Option<(CachePlace, Identity)>,
+    /// Time at which the identity was taken.
     begun: SystemTime,
     progress: Mutex<Progress>,
 }
 
-/// State after a piece.
+/// The part of the file that is hashed.
 #[derive(Clone, Debug, Default)]
 struct Progress {
     offset: u64,
@@ -60,7 +61,7 @@ struct Progress {
     is_taken: bool,
 }
 
-/// The two threads.
+/// Thread that does the work: with the lowest priority beside the client, or with the normal one after the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Idle,
@@ -68,7 +69,7 @@ enum Turn {
 }
 
 impl PendingDigest {
-    /// Notes the identity of a program. Nothing is read before [`Self::start`].
+    /// Notes the identity of a program. Nothing is read before [`Self::start`] or [`Self::wait`].
     ///
     /// # Errors
     /// The error of reading the status of the file.
@@ -128,8 +129,8 @@ fn spawn(reading: &Arc<Reading>, turn: Turn) -> io::Result<Pending> {
     thread::Builder::new()
         .name("digest".to_owned())
         .spawn(move || {
-            let courtesy = (turn == Turn::Idle).then(Courtesy::begin);
-            reading.find(courtesy).map(|found| done.send(found))
+            // A receiver that is gone has the result of the other thread.
+            reading.find(turn).map(|found| done.send(found))
         })
         .map(|_| pending)
 }
@@ -162,14 +163,11 @@ impl Reading {
         })
     }
 
-    /// Finds the SHA-256 in the cache, or reads the file. The idle thread has a `courtesy`, and returns `None` if the
-    /// normal one has taken its work.
-    fn find(&self, mut courtesy: Option<Courtesy>) -> Option<io::Result<Content>> {
-        let mut at = self.take(if courtesy.is_some() {
-            Turn::Idle
-        } else {
-            Turn::Normal
-        });
+    /// Finds the SHA-256 in the cache, or reads the file. Returns `None` in the idle thread if the normal one has taken
+    /// its work.
+    fn find(&self, turn: Turn) -> Option<io::Result<Content>> {
+        let mut courtesy = (turn == Turn::Idle).then(Courtesy::begin);
+        let mut at = self.take(turn);
         let known = || {
             self.identity
                 .as_ref()
@@ -203,7 +201,8 @@ impl Reading {
         Some(Ok(Content::Read(at.hasher.finish())))
     }
 
-    /// Tests whether the file is as it was at the start, where the cache may be used.
+    /// Checks that the file is as it was at the start. False also for a file that the cache does not know by an
+    /// identity.
     fn is_unchanged(&self) -> bool {
         let known = self.identity.as_ref().map(|(_, known)| known);
         known.is_some_and(|known| Identity::of(&self.file).as_ref() == Some(known))
@@ -281,10 +280,10 @@ mod tests {
         state.hasher.update(&content[..BUFFER_BYTES]);
         state.offset = BUFFER_BYTES as u64;
         assert!(reading.publish(&state));
-        let found = reading.find(None).unwrap().unwrap();
+        let found = reading.find(Turn::Normal).unwrap().unwrap();
         assert!(matches!(found, Content::Read(sha256) if sha256 == digest::of_bytes(&content)));
         assert!(!reading.publish(&state));
-        assert!(reading.find(Some(Courtesy::begin())).is_none());
+        assert!(reading.find(Turn::Idle).is_none());
     }
 
     #[test]

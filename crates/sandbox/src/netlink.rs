@@ -63,10 +63,7 @@ impl Socket {
                     .ok_or(Errno::EBADMSG)?;
                 match i32::from(u16_at(message, 4).ok_or(Errno::EBADMSG)?) {
                     libc::NLMSG_DONE => return Ok(()),
-                    libc::NLMSG_ERROR => {
-                        let code = u32_at(message, HEADER_BYTES).ok_or(Errno::EBADMSG)?;
-                        return Err(Errno::from_raw(-(code as i32)));
-                    }
+                    libc::NLMSG_ERROR => return Err(refusal(message)),
                     _ => take(message.get(HEADER_BYTES..).unwrap_or_default())
                         .ok_or(Errno::EBADMSG)?,
                 }
@@ -84,12 +81,9 @@ impl Socket {
         let mut answer = [0; 1024];
         let length = recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
         let answer = answer.get(..length).unwrap_or_default();
-        if i32::from(u16_at(answer, 4).ok_or(Errno::EBADMSG)?) != libc::NLMSG_ERROR {
-            return Ok(());
-        }
-        match u32_at(answer, HEADER_BYTES).ok_or(Errno::EBADMSG)? {
-            0 => Err(Errno::EBADMSG),
-            code => Err(Errno::from_raw(-(code as i32))),
+        match i32::from(u16_at(answer, 4).ok_or(Errno::EBADMSG)?) {
+            libc::NLMSG_ERROR => Err(refusal(answer)),
+            _ => Ok(()),
         }
     }
 
@@ -101,6 +95,12 @@ impl Socket {
         request.extend_from_slice(body);
         send(self.socket.as_raw_fd(), &request, MsgFlags::empty()).map(drop)
     }
+}
+
+/// Errno of an error message (struct nlmsgerr); `EBADMSG` for a message without one.
+fn refusal(message: &[u8]) -> Errno {
+    let code = u32_at(message, HEADER_BYTES).filter(|code| *code != 0);
+    code.map_or(Errno::EBADMSG, |code| Errno::from_raw(-(code as i32)))
 }
 
 /// Reads a native-endian u32 at an offset.

@@ -57,7 +57,7 @@ pub fn reenter(serve: impl AsyncFnOnce(Inside) -> io::Result<()>) -> Option<Exit
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let further = arguments.get(2..).unwrap_or_default();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
-        Some(STAGE_ARGUMENT) => Some(stage::main(serve)),
+        Some(STAGE_ARGUMENT) => Some(stage::main(further, serve)),
         Some(OUTSIDE_ARGUMENT) => Some(outside::main(further)),
         Some(GUARD_ARGUMENT) => Some(guard::main(further)),
         Some(_) | None => None,

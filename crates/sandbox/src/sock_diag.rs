@@ -63,8 +63,7 @@ impl SocketDiag {
         }
         request[COOKIE..COOKIE + 8].copy_from_slice(&NO_COOKIE);
         socket.find(SOCK_DIAG_BY_FAMILY, &request)?;
-        let counts = COUNTS.map(File::open);
-        let counts = match counts {
+        let counts = match COUNTS.map(File::open) {
             [Ok(v4), Ok(v6)] => Some([v4, v6]),
             [_, _] => None,
         };

@@ -2,7 +2,7 @@
 //!
 //! A fork would copy the runner's heap and environment with secrets of the host into the stage.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -64,14 +64,14 @@ pub struct Stage {
     others: Vec<Pid>,
 }
 
-/// Namespaces that the stage makes before it has its plan, by their words in its arguments.
+/// Namespaces that the stage makes before it has its plan, named by its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnNamespaces {
     /// A user and a network namespace.
     UserAndNetwork,
     /// A user namespace. Only the plan of a test build asks for it, and no other plan runs with such a stage.
     User,
-    /// None.
+    /// No namespace.
     None,
 }
 
@@ -96,12 +96,9 @@ impl OwnNamespaces {
         }
     }
 
-    /// Finds the namespaces that the stage's arguments name.
-    pub(super) fn among(arguments: impl IntoIterator<Item = OsString>) -> Option<Self> {
-        let arguments: Vec<OsString> = arguments.into_iter().collect();
-        Self::ALL
-            .into_iter()
-            .find(|one| arguments.iter().any(|argument| argument == one.word()))
+    /// Finds the namespaces with this name.
+    pub(super) fn named(word: &OsStr) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| word == one.word())
     }
 }
 

@@ -4,6 +4,7 @@
 //! output and error on 1 and 2. The process is single-threaded. As stub and resolver it runs in the network namespace.
 //! Its sandbox is tighter than the client's: no files, no new connections, no exec, no capabilities.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -88,8 +89,12 @@ pub struct Inside {
     pub to_runner: OwnedWriteHalf,
 }
 
-/// Runs the stage's process; `serve` is the server's function, called after the last restriction.
-pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode {
+/// Runs the stage's process. The argument names its [`OwnNamespaces`]; `serve` is the server's function, called after the
+/// last restriction.
+pub fn main(
+    arguments: &[OsString],
+    serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>,
+) -> ExitCode {
     // A stage that is stopped before it has its plan must end too. An error shows at the next setting of the signal.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let Ok(control) = std::io::stdin()
@@ -99,7 +104,7 @@ pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode 
     else {
         return ExitCode::FAILURE;
     };
-    let done = make_own_namespaces().and_then(|()| {
+    let done = make_own_namespaces(arguments.first()).and_then(|()| {
         let (plan, ends) = receive_plan(&control)?;
         match make_namespaces(&plan, &control, ends)? {
             Role::Init(inheritance) => Ok(Some((plan, inheritance))),
@@ -132,7 +137,7 @@ pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode 
 }
 
 /// Makes the user and the network namespace, which needs no plan. Neither has an id or a device yet.
-fn make_own_namespaces() -> Result<(), SetupError> {
+fn make_own_namespaces(named: Option<&OsString>) -> Result<(), SetupError> {
     chdir("/").at_object(Step::StartStage, "/")?;
     // Reset SIGCHLD and the umask inherited from the caller.
     reset_child_signal();
@@ -144,7 +149,7 @@ fn make_own_namespaces() -> Result<(), SetupError> {
     let (_, hard) =
         getrlimit(Resource::RLIMIT_NOFILE).at_object(Step::StartStage, "RLIMIT_NOFILE")?;
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).at_object(Step::StartStage, "RLIMIT_NOFILE")?;
-    let flags = match OwnNamespaces::among(std::env::args_os()) {
+    let flags = match named.and_then(|word| OwnNamespaces::named(word)) {
         Some(OwnNamespaces::UserAndNetwork) => CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET,
         Some(OwnNamespaces::User) => CloneFlags::CLONE_NEWUSER,
         Some(OwnNamespaces::None) => return Ok(()),

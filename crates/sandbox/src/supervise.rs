@@ -310,13 +310,12 @@ impl Supervision {
         let at_us = self.clock.elapsed_us();
         let call = call::read(notification);
         // A root without its rights on files may read the memory by another call, and later not the client's files.
-        if !launched
-            && (call == Call::Unreadable || !self.has_opened_memory)
-            && let Err(errno) = notify::open_memory(notification.thread)
-        {
-            self.fail("/proc/PID/mem", errno);
+        if !self.has_opened_memory {
+            self.has_opened_memory = true;
+            if let Err(errno) = notify::open_memory(notification.thread) {
+                self.fail("/proc/PID/mem", errno);
+            }
         }
-        self.has_opened_memory = true;
         // Before the launch only our own probe calls, so the caller need not be recorded.
         let caller = if launched && !self.memory.passes_unlisted(&call) {
             Caller::read(notification.thread)

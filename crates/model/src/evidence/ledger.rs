@@ -160,7 +160,7 @@ pub struct Started {
 }
 
 /// An argument of a started program.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartedArg {
     /// At most the first [`MAX_ARGUMENT_BYTES`]; hostile.
     pub text: String,

@@ -51,12 +51,12 @@ pub struct Process {
     /// Arguments from index 0, at most [`MAX_ARGUMENTS`](super::MAX_ARGUMENTS); hostile.
     pub args: Vec<Arg>,
     /// Number of arguments that are not kept; absent for none.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub further_args: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
-fn is_none(number: &u64) -> bool {
+fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 

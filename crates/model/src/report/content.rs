@@ -26,7 +26,7 @@ closed_set! {
         Read = "read",
         /// The cache knew the unchanged file.
         Cache = "cache",
-        /// None: the program is part of the runner's executable.
+        /// No SHA-256: the program is part of the runner's executable.
         BuiltIn = "built-in",
     }
 }

@@ -99,7 +99,7 @@ impl Outside {
 
 impl Drop for Outside {
     fn drop(&mut self) {
-        // Nothing happens to a process that `refused` has reaped.
+        // Both calls do nothing if `refused` has reaped the process.
         let _ = self.process.kill();
         let _ = wait_within(&mut self.process, LIMIT);
     }

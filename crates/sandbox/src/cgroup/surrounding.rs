@@ -1,8 +1,9 @@
 //! Limits of the cgroups around the runner, of version 1 or 2, which someone else set.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use sys::read::kernel_text;
 
 use super::MOUNTS;
 
@@ -70,7 +71,7 @@ impl Resource {
 
     /// Reads the limits on this resource; `None` without any.
     pub fn outer_limit(self) -> Option<OuterLimit> {
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let own = kernel_text("/proc/self/cgroup").ok()?;
         let [second, first] = self.files();
         let found = own.lines().flat_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);
@@ -102,16 +103,11 @@ impl Files {
 
     fn limit(&self, group: &Path) -> Option<OuterLimit> {
         let Self([limit, used, kills]) = self;
-        let number = |file: &str| -> Option<u64> {
-            fs::read_to_string(group.join(file))
-                .ok()?
-                .trim()
-                .parse()
-                .ok()
-        };
+        let number =
+            |file: &str| -> Option<u64> { kernel_text(group.join(file)).ok()?.trim().parse().ok() };
         // A group without a limit has the word max.
         let value = number(limit).filter(|value| *value < UNLIMITED)?;
-        let events = fs::read_to_string(group.join(kills)).unwrap_or_default();
+        let events = kernel_text(group.join(kills)).unwrap_or_default();
         let kills = events
             .lines()
             .find_map(|line| line.strip_prefix("oom_kill "));
@@ -126,6 +122,8 @@ impl Files {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Makes a group with these files, and an outer one without any.

@@ -7,7 +7,7 @@ use sandbox::error::{SetupError, Step};
 
 use crate::advice::evidence::Evidence;
 
-/// Steps that open /dev/null, by their own or for a process.
+/// Steps that open /dev/null, for the process itself or for a child.
 pub(super) const OPENING_NULL: &[Step] = &[Step::StartGuard, Step::TryOutside, Step::StandardInput];
 
 pub(super) fn certain(_: &Evidence, _: &SetupError) -> Option<String> {
@@ -24,8 +24,8 @@ pub(super) fn without_proc(evidence: &Evidence, error: &SetupError) -> Option<St
 }
 
 pub(super) fn without_null(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    let object = error.object.starts_with("/dev/");
-    (evidence.lacks_null && (object || OPENING_NULL.contains(&error.step))).then(String::new)
+    let is_about_devices = error.object.starts_with("/dev/") || OPENING_NULL.contains(&error.step);
+    (evidence.lacks_null && is_about_devices).then(String::new)
 }
 
 pub(super) fn in_domain(evidence: &Evidence, _: &SetupError) -> Option<String> {
@@ -116,11 +116,13 @@ pub(super) fn lacking_file_capabilities(evidence: &Evidence, _: &SetupError) -> 
     (evidence.uid == 0 && !has_one).then(|| format!("it lacks {first} and {second}"))
 }
 
-/// The kernel has the requests of a listener, and refuses none of ours with these errnos.
+/// Checks for an ioctl(2) that a filter answers: the kernel knows each request, and refuses none of the runner's as this
+/// error tells.
 pub(super) fn is_refused_ioctl(error: &SetupError) -> bool {
     error.errno == ENOTTY as i32 || error.object.starts_with("SECCOMP_IOCTL_")
 }
 
+/// Filters around the runner.
 pub(super) fn filters_before(evidence: &Evidence, _: &SetupError) -> Option<String> {
     (evidence.filters > 0).then(|| evidence.restrictions())
 }
@@ -153,6 +155,7 @@ pub(super) fn old_kernel(evidence: &Evidence, _: &SetupError) -> Option<String> 
     (evidence.version() < (5, 12)).then(|| format!("this is {}", evidence.kernel))
 }
 
+/// Filters around the runner, if pid 1 has fewer: one was installed by a sandbox or a service, not by the engine.
 pub(super) fn later_filter(evidence: &Evidence, error: &SetupError) -> Option<String> {
     filters_before(evidence, error).filter(|_| evidence.has_more_filters_than_init())
 }
