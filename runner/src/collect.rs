@@ -147,7 +147,7 @@ pub(crate) async fn collect(
     session.finish_passing().await;
     let Session {
         mut capture,
-        mut set_up,
+        set_up,
         counters,
         watcher,
         control,
@@ -176,7 +176,6 @@ pub(crate) async fn collect(
     }
     // If init was lost, each process that the client started is ended one by one.
     set_up.refuse_new_processes();
-    set_up.end_outside();
     // Before its sockets close: a stage that ends by itself is no longer init's parent.
     stage.kill();
     // Waits for every process, unless init has reported the end of all that the client started.

@@ -158,7 +158,7 @@ impl Filter {
         let calls: Vec<&[(u32, Rule)]> = rules.chunk_by(|one, next| one.0 == next.0).collect();
         let notifies = self.rules.iter().any(|rule| rule.action == Action::Notify);
         let mut program = prologue(architecture, notifies);
-        program.extend(search(&calls, self.otherwise));
+        program.extend(search(ranges(&calls, self.otherwise)));
         program
     }
 
@@ -289,38 +289,64 @@ fn notify(number: u32) -> [Instruction; 2] {
     [branch(IF_EQUAL, number, 0, 1), decide(Action::Notify)]
 }
 
-/// Assembles a binary search over the sorted `calls`, with the rules of each call at its leaf. Expects the call's
-/// number in the accumulator.
-fn search(calls: &[&[(u32, Rule)]], otherwise: Action) -> Vec<Instruction> {
-    match calls {
-        [] => vec![decide(otherwise)],
-        [call] => leaf(call, otherwise),
-        _ => {
-            let (low, high) = calls.split_at(calls.len() / 2);
-            let middle = high
-                .first()
-                .and_then(|call| call.first())
-                .map_or(0, |(number, _)| *number);
-            let low = search(low, otherwise);
-            let mut program = match u8::try_from(low.len()) {
-                Ok(near) => vec![branch(IF_AT_LEAST, middle, near, 0)],
-                Err(_) => vec![
-                    branch(IF_AT_LEAST, middle, 0, 1),
-                    step(JUMP, low.len() as u32),
-                ],
-            };
-            program.extend(low);
-            program.extend(search(high, otherwise));
-            program
-        }
-    }
+/// Numbers from `first` up to the next range, with the program that decides them.
+struct Range {
+    first: u32,
+    program: Vec<Instruction>,
 }
 
+/// Splits all numbers into ranges with equal programs; `calls` is sorted. Neighbours with one action are one range, so
+/// that the kernel compiles less.
+fn ranges(calls: &[&[(u32, Rule)]], otherwise: Action) -> Vec<Range> {
+    let mut ranges: Vec<Range> = Vec::new();
+    let mut add = |first, program| {
+        if ranges.last().is_none_or(|last| last.program != program) {
+            ranges.push(Range { first, program });
+        }
+    };
+    let mut next = 0;
+    for call in calls {
+        let number = call.first().map_or(next, |(number, _)| *number);
+        if number > next {
+            add(next, vec![decide(otherwise)]);
+        }
+        add(number, leaf(call, otherwise));
+        next = number + 1;
+    }
+    add(next, vec![decide(otherwise)]);
+    ranges
+}
+
+/// Assembles a binary search over the ranges. Expects the call's number in the accumulator.
+fn search(ranges: Vec<Range>) -> Vec<Instruction> {
+    let mut low = ranges;
+    let high = low.split_off(low.len() / 2);
+    let middle = high.first().map_or(0, |range| range.first);
+    if low.is_empty() {
+        return high.into_iter().flat_map(|range| range.program).collect();
+    }
+    let low = search(low);
+    let mut program = match u8::try_from(low.len()) {
+        Ok(near) => vec![branch(IF_AT_LEAST, middle, near, 0)],
+        Err(_) => vec![
+            branch(IF_AT_LEAST, middle, 0, 1),
+            step(JUMP, low.len() as u32),
+        ],
+    };
+    program.extend(low);
+    program.extend(search(high));
+    program
+}
+
+/// Assembles the rules of one call, up to the first that always holds.
 fn leaf(rules: &[(u32, Rule)], otherwise: Action) -> Vec<Instruction> {
-    let body: Vec<Instruction> = rules.iter().flat_map(|(_, one)| rule(one)).collect();
-    let number = rules.first().map_or(0, |(number, _)| *number);
-    let mut program = vec![branch(IF_EQUAL, number, 1, 0), decide(otherwise)];
-    program.extend(body);
+    let mut program = Vec::new();
+    for (_, one) in rules {
+        program.extend(rule(one));
+        if one.when.is_empty() {
+            return program;
+        }
+    }
     program.push(decide(otherwise));
     program
 }

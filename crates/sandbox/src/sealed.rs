@@ -24,7 +24,6 @@ use thiserror::Error;
 use tokio::io::AsyncReadExt as _;
 
 use self::drive::Drive;
-use super::canary::outside::{self, OUTSIDE_ARGUMENT};
 use super::canary::targets::{Targets, TargetsError};
 use super::cgroup::Cgroup;
 use super::error::SetupError;
@@ -58,7 +57,6 @@ pub fn reenter(serve: impl AsyncFnOnce(Inside) -> io::Result<()>) -> Option<Exit
     let further = arguments.get(2..).unwrap_or_default();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(STAGE_ARGUMENT) => Some(stage::main(further, serve)),
-        Some(OUTSIDE_ARGUMENT) => Some(outside::main(further)),
         Some(GUARD_ARGUMENT) => Some(guard::main(further)),
         Some(_) | None => None,
     }

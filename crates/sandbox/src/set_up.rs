@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::unistd::Pid;
 use sys::clock::Clock;
 
-use super::canary::outside::Outside;
+use super::canary::outside;
 use super::counters::Counters;
 use super::error::{At as _, EXHAUSTED, SetupError, Step};
 use super::identity;
@@ -32,8 +32,8 @@ pub struct SetUp<'p> {
     clock: Clock,
     secrets: &'p SecretScanner,
     stage: Pid,
-    /// Probes outside, from the stage's service to the judgement.
-    outside: Option<Outside>,
+    /// Probes that are refused outside too, from the stage's service to the judgement.
+    refused_outside: Option<Result<Vec<&'static str>, SetupError>>,
     /// Limits of the sandbox's cgroup, or the reason for having none.
     cgroup: Result<String, String>,
     questions: tokio::sync::mpsc::Sender<LinesWanted>,
@@ -116,7 +116,7 @@ impl<'p> SetUp<'p> {
             clock,
             secrets,
             stage,
-            outside: None,
+            refused_outside: None,
             cgroup,
             questions,
             last_report: None,
@@ -145,9 +145,8 @@ impl<'p> SetUp<'p> {
                 let stub = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
                 self.network = Some((StubAddresses { stub, elsewhere }, network));
                 // Not earlier: until now the stage waits for answers of this process.
-                let started = Outside::start(self.plan.tier, &self.plan.probe)
-                    .map(|outside| self.outside = Some(outside));
-                match started.and_then(|()| self.supervise()) {
+                self.refused_outside = Some(outside::refused(self.plan.tier, &self.plan.probe));
+                match self.supervise() {
                     Ok(()) => StageStep::Serving(stub),
                     Err(error) => StageStep::Failed(error),
                 }
@@ -252,8 +251,8 @@ impl<'p> SetUp<'p> {
 
     /// Failure of the probes outside, which explains that of the probes inside: a filter around the runner ends both.
     fn failure_outside(&mut self, inside: &SetupError) -> Option<SetupError> {
-        let outside = self.outside.take_if(|_| inside.step == Step::Probe);
-        outside.and_then(|outside| outside.refused().err())
+        let refused = self.refused_outside.take_if(|_| inside.step == Step::Probe);
+        refused.and_then(Result::err)
     }
 
     fn supervisors_failure(&self) -> Option<SetupError> {
@@ -264,10 +263,7 @@ impl<'p> SetUp<'p> {
     /// the client's.
     fn judge(&mut self, report: &SelfCheck) -> Result<Judgement, SetupError> {
         self.is_judged = true;
-        let refused = match self.outside.take() {
-            Some(outside) => outside.refused()?,
-            None => Vec::new(),
-        };
+        let refused = self.refused_outside.take().transpose()?.unwrap_or_default();
         let namespaces = namespaces()?;
         let (Some((addresses, network)), Some(supervisor)) = (&self.network, &self.supervisor)
         else {
@@ -304,11 +300,6 @@ impl<'p> SetUp<'p> {
             canary_peer: report.stub_peer,
             landlock_abi: report.landlock.abi,
         })
-    }
-
-    /// Ends the probes outside, which are a child of this process. Call it before the stage is dropped.
-    pub fn end_outside(&mut self) {
-        self.outside = None;
     }
 
     /// Keeps the client from starting processes: the final kill cannot race with fork(2).

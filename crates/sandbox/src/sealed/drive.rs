@@ -269,9 +269,8 @@ impl<'p> Drive<'p> {
     }
 
     /// Ends every process of the sandbox, then takes the ledger.
-    pub(super) fn finish(mut self, in_time: bool) -> Result<Ran, SealError> {
+    pub(super) fn finish(self, in_time: bool) -> Result<Ran, SealError> {
         self.set_up.refuse_new_processes();
-        self.set_up.end_outside();
         drop(self.stage);
         let supervisor = self.set_up.into_supervisor();
         let ledger = supervisor.and_then(Supervisor::finish);
