@@ -52,7 +52,11 @@ pub(crate) struct Cli {
 }
 
 /// The subcommands.
+//
+// Deferred: only the options of the subcommand that was typed are built. Their docs are plain comments, because clap
+// would take a doc comment for the description of the subcommand.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum CliCommand {
     /// Core smoke: one print turn; `HEAD /` may come first
     #[command(after_help = help::RUN_EXIT_CODES)]
@@ -93,7 +97,7 @@ pub(crate) enum CliCommand {
     },
 }
 
-/// The options of a run.
+// The options of a run.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
     /// The program to test [default: the reference client]
@@ -141,7 +145,7 @@ pub(crate) struct RunOptions {
     pub no_cache: bool,
 }
 
-/// The options of an audit.
+// The options of an audit.
 #[derive(Debug, Args)]
 pub(crate) struct AuditOptions {
     /// The program and its arguments; `{base_url}` in them is replaced by the address of the provider stub
@@ -182,7 +186,7 @@ pub(crate) struct AuditOptions {
     pub no_cache: bool,
 }
 
-/// The options of `runner doctor`.
+// The options of `runner doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorOptions {
     /// Write JSON; `runner policy schema doctor` prints its schema
@@ -193,7 +197,7 @@ pub(crate) struct DoctorOptions {
     pub apparmor: bool,
 }
 
-/// The options of a selftest.
+// The options of a selftest.
 #[derive(Debug, Args)]
 pub(crate) struct SelftestOptions {
     /// Write JSON; `runner policy schema selftest` prints its schema
@@ -207,7 +211,7 @@ pub(crate) struct SelftestOptions {
     pub isolation: IsolationArgument,
 }
 
-/// The options of a comparison.
+// The options of a comparison.
 #[derive(Debug, Args)]
 pub(crate) struct DiffOptions {
     /// The run to compare with: a JSON report, or a directory of `--out`
@@ -221,7 +225,7 @@ pub(crate) struct DiffOptions {
     pub json: bool,
 }
 
-/// The options of a verification.
+// The options of a verification.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyOptions {
     /// A directory of `--out`
@@ -244,7 +248,7 @@ pub(crate) enum IsolationArgument {
     Inherited,
 }
 
-/// Commands of `runner policy`.
+// Commands of `runner policy`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// List the built-in policies with their digests, and the stub's scenarios
@@ -275,7 +279,7 @@ pub(crate) enum PolicyCommand {
     },
 }
 
-/// Kinds of file of `runner policy init`.
+// Kinds of file of `runner policy init`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum InitCommand {
     /// A case: task, limits and expectations

@@ -17,7 +17,7 @@ use crate::schema::values::Sha256;
 
 pub mod outline;
 
-pub use outline::Outline;
+pub use outline::{Lines, Outline};
 
 /// A parsed case file.
 #[derive(Clone, Debug)]

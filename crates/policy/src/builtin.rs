@@ -1,52 +1,31 @@
-//! Built-in policies: the files of `policies/`, embedded byte for byte.
+//! Built-in policies: the files of `policies/`, embedded byte for byte, and parsed by the build script.
+
+use std::borrow::Cow;
 
 use model::quote::{known_words, quoted};
 
+use super::value::Value;
 use super::{Kind, PolicyError};
 
 /// Policy embedded in the executable.
 #[derive(Debug)]
 pub(super) struct BuiltIn {
+    /// Name of the file, without its ending.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     /// Path in the repository.
     pub(super) file: &'static str,
     pub(super) text: &'static str,
+    /// SHA-256 of the text, lower-case hex.
+    pub(super) sha256: &'static str,
+    /// Content of the text.
+    pub(super) values: Value,
+    /// Line of each key in the text.
+    pub(super) lines: &'static [(Cow<'static, str>, usize)],
 }
 
-/// Built-in policies. Names are unique over all kinds.
-pub(super) static ALL: [BuiltIn; 5] = [
-    BuiltIn {
-        name: "case-a",
-        kind: Kind::Case,
-        file: "policies/case-a.toml",
-        text: include_str!("../../../policies/case-a.toml"),
-    },
-    BuiltIn {
-        name: "case-b",
-        kind: Kind::Case,
-        file: "policies/case-b.toml",
-        text: include_str!("../../../policies/case-b.toml"),
-    },
-    BuiltIn {
-        name: "claude-code",
-        kind: Kind::Profile,
-        file: "policies/profiles/claude-code.toml",
-        text: include_str!("../../../policies/profiles/claude-code.toml"),
-    },
-    BuiltIn {
-        name: "reference",
-        kind: Kind::Profile,
-        file: "policies/profiles/reference.toml",
-        text: include_str!("../../../policies/profiles/reference.toml"),
-    },
-    BuiltIn {
-        name: "audit",
-        kind: Kind::Audit,
-        file: "policies/audit.toml",
-        text: include_str!("../../../policies/audit.toml"),
-    },
-];
+/// Built-in policies, by kind and name. Names are unique over all kinds.
+pub(super) static ALL: &[BuiltIn] = include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
 
 /// Returns the built-in policy of a name, and of a kind if one is wanted.
 ///

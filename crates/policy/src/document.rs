@@ -3,6 +3,8 @@
 //! Owns reading: regular files only, opened without blocking, limited in length, UTF-8. Of the keys, it knows `schema`
 //! and `summary` only.
 
+use std::borrow::Cow;
+use std::env;
 use std::path::{Path, PathBuf};
 
 use model::audit::AuditPolicy;
@@ -11,60 +13,63 @@ use model::digest;
 use model::escape::visible;
 use model::profile::Profile;
 use model::quote::{Position, known_words, quoted, shown_path};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sys::read::{self, ReadError};
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::audit_file::AuditFile;
+use super::builtin::BuiltIn;
 use super::case_file::CaseFile;
 use super::error::{Flaw, MAX_FILE_BYTES};
+use super::lines::lines;
 use super::profile_file::ProfileFile;
 use super::structure::{self, key_at};
+use super::value::Node;
 use super::{Entry, Fault, Kind, PolicyError, Reference, builtin};
 use crate::below;
 
-/// Policy file that was read, but not parsed into the model yet.
+/// Policy that was read, but not parsed into the model yet.
 #[derive(Debug)]
 pub(super) struct Document {
     /// Name of the file for messages.
     file: String,
     origin: Origin,
-    kind: Kind,
+    /// Policy that the build script parsed; otherwise the text is parsed.
+    builtin: Option<&'static BuiltIn>,
 }
 
 impl Document {
-    /// Reads a built-in policy or a file, and checks its kind if one is wanted.
+    /// Reads a built-in policy, of a kind if one is wanted, or a file.
     pub(super) fn load(reference: &Reference, wanted: Option<Kind>) -> Result<Self, PolicyError> {
-        let (file, source, path, bytes) = match reference {
-            Reference::BuiltIn(name) => {
-                let builtin = builtin::find(name, wanted)?;
-                (
-                    format!("built-in {name}"),
-                    Source::BuiltIn,
-                    PathBuf::from(builtin.file),
-                    builtin.text.as_bytes().to_vec(),
-                )
-            }
+        match reference {
+            Reference::BuiltIn(name) => builtin::find(name, wanted).map(Self::built_in),
             Reference::File(path) => {
-                let file = shown_path(path);
-                let bytes = read(path)?;
-                let current = std::env::current_dir().ok();
-                let relative = below(current.as_deref(), path);
-                (file, Source::File(path.clone()), relative, bytes)
+                Self::from_bytes(shown_path(path), Source::File(path.clone()), read(path)?)
             }
-        };
-        let mut document = Self::from_bytes(file, source, bytes, wanted)?;
-        let lines = structure::lines(&document.origin.text, document.table()?.get_ref());
-        document.origin.outline = Outline::new(path, lines);
-        Ok(document)
+        }
     }
 
-    /// Detects the kind of a file by its key `schema`.
+    fn built_in(builtin: &'static BuiltIn) -> Self {
+        let lines = Cow::Borrowed(builtin.lines);
+        Self {
+            file: format!("built-in {}", builtin.name),
+            origin: Origin {
+                source: Source::BuiltIn,
+                sha256: builtin.sha256.to_owned(),
+                text: builtin.text.into(),
+                outline: Outline::new(PathBuf::from(builtin.file), lines),
+            },
+            builtin: Some(builtin),
+        }
+    }
+
+    /// Decodes a file.
     pub(super) fn from_bytes(
         file: String,
         source: Source,
         bytes: Vec<u8>,
-        wanted: Option<Kind>,
     ) -> Result<Self, PolicyError> {
         let sha256 = digest::of_bytes(&bytes);
         let text = String::from_utf8(bytes).map_err(|error| {
@@ -76,7 +81,7 @@ impl Document {
                 byte: bytes.get(offset).copied().unwrap_or_default(),
             }
         })?;
-        let mut document = Self {
+        Ok(Self {
             file,
             origin: Origin {
                 source,
@@ -84,65 +89,100 @@ impl Document {
                 text: text.into(),
                 outline: Outline::default(),
             },
-            kind: Kind::Case,
-        };
-        document.kind = document.declared_kind()?;
-        match wanted {
-            Some(wanted) if wanted != document.kind => Err(PolicyError::WrongKind {
-                file: document.file,
-                found: document.kind,
-                wanted,
-            }),
-            Some(_) | None => Ok(document),
-        }
+            builtin: None,
+        })
     }
 
-    /// Parses the file as a case.
+    /// Parses the policy as a case.
     pub(super) fn case(&self) -> Result<Case, PolicyError> {
-        let file: CaseFile = self.parse()?;
-        file.into_case(self.origin.clone())
-            .map_err(|flaw| self.fault(flaw))
+        self.parse(Kind::Case, CaseFile::into_case)
     }
 
-    /// Parses the file as a profile.
+    /// Parses the policy as a profile.
     pub(super) fn profile(&self) -> Result<Profile, PolicyError> {
-        let file: ProfileFile = self.parse()?;
-        file.into_profile(self.origin.clone())
-            .map_err(|flaw| self.fault(flaw))
+        self.parse(Kind::Profile, ProfileFile::into_profile)
     }
 
-    /// Parses the file as an audit policy.
+    /// Parses the policy as an audit policy.
     pub(super) fn audit(&self) -> Result<AuditPolicy, PolicyError> {
-        let file: AuditFile = self.parse()?;
-        file.into_policy(self.origin.clone())
-            .map_err(|flaw| self.fault(flaw))
+        self.parse(Kind::Audit, AuditFile::into_policy)
     }
 
-    /// Parses the file as its own kind, and returns its entry in listings.
+    /// Parses the policy as its own kind, and returns its entry in listings.
     pub(super) fn entry(&self) -> Result<Entry, PolicyError> {
-        let name = match self.kind {
+        let (kind, summary) = match self.builtin {
+            Some(builtin) => (
+                builtin.kind,
+                builtin.values.text("summary").map(str::to_owned),
+            ),
+            None => {
+                let table = self.table()?;
+                let summary = table.get_ref().get("summary");
+                let summary = summary.and_then(|summary| summary.get_ref().as_str());
+                (self.declared_kind(&table)?, summary.map(str::to_owned))
+            }
+        };
+        let name = match kind {
             Kind::Case => self.case()?.name,
             Kind::Profile => self.profile()?.name,
             Kind::Audit => self.audit()?.name,
         };
-        let summary = match self
-            .table()?
-            .get_ref()
-            .get("summary")
-            .map(toml::Spanned::get_ref)
-        {
-            Some(DeValue::String(summary)) => summary.to_string(),
-            _ => String::new(),
-        };
         Ok(Entry {
             name,
-            kind: self.kind,
+            kind,
             sha256: self.origin.sha256.clone(),
-            summary,
+            summary: summary.unwrap_or_default(),
         })
     }
 
-    fn declared_kind(&self) -> Result<Kind, PolicyError> {
+    /// Deserialises the content, and turns it into the model.
+    fn parse<F: DeserializeOwned, T>(
+        &self,
+        wanted: Kind,
+        into_model: impl FnOnce(F, Origin) -> Result<T, Flaw>,
+    ) -> Result<T, PolicyError> {
+        let builtin = self.builtin.map(|builtin| Node::Embedded(&builtin.values));
+        let (form, origin) = match builtin {
+            Some(values) => (self.deserialized(values)?, self.origin.clone()),
+            None => self.parsed(wanted)?,
+        };
+        into_model(form, origin).map_err(|flaw| self.fault(flaw))
+    }
+
+    /// Parses and deserialises the text. Returns the origin with the lines of the keys.
+    fn parsed<F: DeserializeOwned>(&self, wanted: Kind) -> Result<(F, Origin), PolicyError> {
+        let table = self.table()?;
+        let found = self.declared_kind(&table)?;
+        if found != wanted {
+            return Err(PolicyError::WrongKind {
+                file: self.file.clone(),
+                found,
+                wanted,
+            });
+        }
+        let mut origin = self.origin.clone();
+        origin.outline = self.outline(&table);
+        let root = Spanned::new(table.span(), DeValue::Table(table.into_inner()));
+        Ok((self.deserialized(Node::Parsed(&root))?, origin))
+    }
+
+    fn deserialized<'t, F: Deserialize<'t>>(&self, root: Node<'t>) -> Result<F, PolicyError> {
+        F::deserialize(root).map_err(|error| {
+            let span = error.span.unwrap_or_default();
+            self.fault(structure::explain(&self.origin.text, &error.message, span))
+        })
+    }
+
+    fn outline(&self, table: &Spanned<DeTable<'_>>) -> Outline {
+        let path = match &self.origin.source {
+            Source::File(path) => below(env::current_dir().ok().as_deref(), path),
+            Source::BuiltIn => PathBuf::new(),
+        };
+        let lines = lines(&self.origin.text, table.get_ref()).into_iter();
+        Outline::new(path, lines.map(|(key, line)| (key.into(), line)).collect())
+    }
+
+    fn declared_kind(&self, table: &Spanned<DeTable<'_>>) -> Result<Kind, PolicyError> {
         let kinds = Kind::ALL;
         let hint = || {
             format!(
@@ -151,7 +191,6 @@ impl Document {
                 Kind::Profile.schema()
             )
         };
-        let table = self.table()?;
         let Some(value) = table.get_ref().get("schema") else {
             return Err(self.fault(Flaw::new(0..0, "the key `schema`", "none", hint())));
         };
@@ -173,15 +212,7 @@ impl Document {
             })
     }
 
-    fn parse<T: DeserializeOwned>(&self) -> Result<T, PolicyError> {
-        let deserializer = toml::de::Deserializer::from(self.table()?);
-        T::deserialize(deserializer).map_err(|error| {
-            let span = error.span().unwrap_or_default();
-            self.fault(structure::explain(&self.origin.text, error.message(), span))
-        })
-    }
-
-    fn table(&self) -> Result<toml::Spanned<DeTable<'_>>, PolicyError> {
+    fn table(&self) -> Result<Spanned<DeTable<'_>>, PolicyError> {
         DeTable::parse(&self.origin.text).map_err(|error| {
             let span = error
                 .span()

@@ -16,6 +16,7 @@ pub mod elf_deps;
 mod error;
 pub mod init;
 mod limits;
+mod lines;
 mod placeholders;
 mod profile_file;
 pub mod quantity;
@@ -23,6 +24,7 @@ mod schema;
 mod structure;
 #[cfg(test)]
 mod tests;
+mod value;
 mod values;
 
 use std::ffi::OsStr;

@@ -1,9 +1,7 @@
 //! Structural faults: a key that is unknown, missing or of the wrong type.
 //!
-//! Translates serde's messages into our own with hints, and byte ranges into dotted paths of keys. Finds the line of
-//! each key as well.
+//! Translates serde's messages into our own with hints, and byte ranges into dotted paths of keys.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use model::escape::visible;
@@ -12,6 +10,7 @@ use model::text::truncated;
 use toml::de::{DeTable, DeValue};
 
 use super::error::Flaw;
+use super::lines::push_tables;
 
 /// Translates a message of serde into a fault with a hint.
 pub(super) fn explain(file: &str, message: &str, span: Range<usize>) -> Flaw {
@@ -96,25 +95,6 @@ fn named_key(file: &str, message: &str, span: &Range<usize>) -> Option<Range<usi
     table.get(name).map(toml::Spanned::span)
 }
 
-/// Returns the line of each key, from 1, by its dotted path. A key in an array of tables has its first line.
-pub(super) fn lines(text: &str, document: &DeTable<'_>) -> BTreeMap<String, usize> {
-    let line_feeds = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-    let line_feeds: Vec<usize> = line_feeds.map(|(at, _)| at).collect();
-    let line_of = |offset| line_feeds.partition_point(|at| *at < offset) + 1;
-    let mut lines = BTreeMap::new();
-    let mut open = vec![(String::new(), document)];
-    while let Some((prefix, table)) = open.pop() {
-        for (key, value) in table {
-            let path = joined(&prefix, key.get_ref());
-            let line = line_of(key.span().start);
-            let first = lines.entry(path.clone()).or_insert(line);
-            *first = line.min(*first);
-            push_tables(&mut open, path, value.get_ref());
-        }
-    }
-    lines
-}
-
 fn joined(prefix: &str, key: &str) -> String {
     let key = visible(key);
     if prefix.is_empty() {
@@ -142,26 +122,6 @@ pub(super) fn key_at(text: &str, span: &Range<usize>) -> Option<String> {
         }
     }
     best.map(|(_, path)| path)
-}
-
-fn push_tables<'t, 'i>(
-    open: &mut Vec<(String, &'t DeTable<'i>)>,
-    path: String,
-    value: &'t DeValue<'i>,
-) {
-    match value {
-        DeValue::Table(table) => open.push((path, table)),
-        DeValue::Array(items) => {
-            for item in items.iter() {
-                push_tables(open, path.clone(), item.get_ref());
-            }
-        }
-        DeValue::String(_)
-        | DeValue::Integer(_)
-        | DeValue::Float(_)
-        | DeValue::Boolean(_)
-        | DeValue::Datetime(_) => {}
-    }
 }
 
 #[cfg(test)]

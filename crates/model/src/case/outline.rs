@@ -2,7 +2,7 @@
 //!
 //! Knows no TOML: the parser of the file provides the lines.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Fallback key for a key without a line and without an enclosing table.
@@ -12,12 +12,15 @@ const NAME: &str = "name";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     path: PathBuf,
-    lines: BTreeMap<String, usize>,
+    lines: Lines,
 }
 
+/// Lines by dotted key, from 1: a constant of a built-in policy, or computed from a file.
+pub type Lines = Cow<'static, [(Cow<'static, str>, usize)]>;
+
 impl Outline {
-    /// Builds an outline. `path` is relative and has no `..`; `lines` maps dotted keys to lines, from 1.
-    pub fn new(path: PathBuf, lines: BTreeMap<String, usize>) -> Self {
+    /// Builds an outline. `path` is relative and has no `..`; each key of `lines` is there once.
+    pub fn new(path: PathBuf, lines: Lines) -> Self {
         Self { path, lines }
     }
 
@@ -29,10 +32,9 @@ impl Outline {
     /// Returns the line of the key, of its innermost enclosing table in the file, or of the key `name`.
     pub fn line(&self, key: &str) -> usize {
         let enclosing = std::iter::successors(Some(key), |inner| Some(inner.rsplit_once('.')?.0));
-        let mut known = enclosing
-            .chain([NAME])
-            .filter_map(|key| self.lines.get(key).copied());
-        known.next().unwrap_or(1)
+        let line = |key| self.lines.iter().find(|(known, _)| known == key);
+        let mut known = enclosing.chain([NAME]).filter_map(line);
+        known.next().map_or(1, |(_, line)| *line)
     }
 }
 
@@ -41,7 +43,9 @@ mod tests {
     use super::*;
 
     fn outline(lines: &[(&str, usize)]) -> Outline {
-        let lines = lines.iter().map(|(key, line)| ((*key).to_owned(), *line));
+        let lines = lines
+            .iter()
+            .map(|(key, line)| (Cow::Owned((*key).to_owned()), *line));
         Outline::new(PathBuf::from("case.toml"), lines.collect())
     }
 

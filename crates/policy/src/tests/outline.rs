@@ -6,7 +6,7 @@ use std::path::Path;
 use model::case::Origin;
 use model::finding::{holds_for_any_program, ids, meaning};
 
-use super::super::{Reference, audit, builtin, case, text};
+use super::super::{Reference, audit, case, text};
 
 /// Case with another layout of its tables, and with user-defined fields.
 fn user_case() -> String {
@@ -109,13 +109,4 @@ fn the_lines_of_case_b_are_these() {
     }
     let path = case.origin.outline.path();
     assert_eq!(path, Path::new("policies/case-b.toml"));
-}
-
-#[test]
-fn the_built_in_policies_lie_in_the_repository_where_their_results_point() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for builtin in &builtin::ALL {
-        let file = fs::read_to_string(root.join(builtin.file)).unwrap();
-        assert_eq!(file, builtin.text, "{}", builtin.name);
-    }
 }

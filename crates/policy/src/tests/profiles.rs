@@ -11,7 +11,7 @@ use crate::{PolicyError, profile, text};
 fn with(tables: &str) -> Result<Profile, PolicyError> {
     let source = Source::File("x.toml".into());
     let text = format!("{}\n{tables}", text("reference").unwrap());
-    Document::from_bytes("x.toml".into(), source, text.into(), None)?.profile()
+    Document::from_bytes("x.toml".into(), source, text.into())?.profile()
 }
 
 #[test]

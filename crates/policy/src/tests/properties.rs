@@ -39,7 +39,7 @@ proptest! {
     #[test]
     fn any_bytes_are_a_policy_or_an_error_with_a_line(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let source = Source::File("x.toml".into());
-        let result = Document::from_bytes("x.toml".into(), source, bytes, None).and_then(|document| document.entry());
+        let result = Document::from_bytes("x.toml".into(), source, bytes).and_then(|document| document.entry());
         prop_assert!(result.as_ref().err().is_none_or(has_a_line), "{:?}", result);
     }
 
@@ -64,7 +64,7 @@ proptest! {
             .replacen("\"60s\"", &format!("{:?}", quantity::show_duration(Duration::from_millis(timeout))), 1)
             .replacen("\"256 MiB\"", &format!("{:?}", quantity::show_size(size)), 1)
             .replacen("home_files = 20000", &format!("home_files = {count}"), 1);
-        let document = Document::from_bytes("x.toml".into(), Source::BuiltIn, text.into(), None).unwrap();
+        let document = Document::from_bytes("x.toml".into(), Source::BuiltIn, text.into()).unwrap();
         let limits = document.case().unwrap().sandbox.limits;
         prop_assert_eq!((limits.timeout, limits.home_bytes, limits.home_files), (Duration::from_millis(timeout), size, count));
     }

@@ -201,7 +201,7 @@ fn inline(value: &Value) -> String {
 
 #[test]
 fn a_built_in_file_written_with_inline_tables_is_the_same_file() {
-    for builtin in &builtin::ALL {
+    for builtin in builtin::ALL {
         let file: Value = toml::from_str(builtin.text).unwrap();
         let again: Value = toml::from_str(&as_toml(&file).unwrap()).unwrap();
         assert_eq!(again, file);
@@ -218,7 +218,7 @@ proptest! {
         place in any::<prop::sample::Index>(),
         change in change(),
     ) {
-        let builtin = which.get(&builtin::ALL);
+        let builtin = which.get(builtin::ALL);
         let mut file: Value = toml::from_str(text(builtin.name).unwrap()).unwrap();
         let mut all = Vec::new();
         places(&file, "", &mut all);
