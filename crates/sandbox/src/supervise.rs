@@ -431,7 +431,7 @@ impl Supervision {
                 .fault(format!("cannot read the state of a socket: {errno}")),
         }
         let lines = self.count_output_lines();
-        self.ledger.connects.push(Connect {
+        self.ledger.connect(Connect {
             at_us: self.clock.elapsed_us(),
             lines,
         });
