@@ -2,11 +2,11 @@
 
 use judge::check;
 use model::audit::{ASKED_FOR, Audit, ProgramLocation};
-use model::case::{Case, Limits, Origin, PathRule, Preflight, Tier};
+use model::case::{Case, Expectations, Limits, Origin, PathRule, Tier};
 use model::evidence::{Arg, Evidence, Exit, FileWatch};
 use model::expected::Rules;
 use model::finding::{Finding, Verdict};
-use model::profile::{ExpectedAttempt, Profile, Variable};
+use model::profile::{ExpectedAttempt, ExpectedFile, Profile, Variable};
 use model::quote::shown_path;
 use model::report::{Client, Content, Host, Policy, Report, Setting, WiderRule};
 use model::text::printable;
@@ -17,7 +17,7 @@ use sandbox::error::SetupError;
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::request::RunRequest;
 use crate::version;
-use crate::workload::Workload;
+use crate::workload::{Workload, is_private};
 
 /// An isolation level that would have been accepted, and the step that the host refused.
 #[derive(Debug)]
@@ -78,6 +78,11 @@ pub(crate) fn build(
             .into_iter()
             .chain(match workload {
                 Workload::Client { case, profile, .. } => wider_rules(case, profile, prepared),
+                Workload::Inline { case, program, .. } => {
+                    let mut wider = asked_for(program, prepared);
+                    wider.extend(expected(&case.expect));
+                    wider
+                }
                 Workload::Program(audit) => asked_for(audit, prepared),
             })
             .collect(),
@@ -128,11 +133,11 @@ pub(crate) fn because(PassedOver { tier, error }: &PassedOver) -> String {
 /// knows.
 fn program_name(request: &RunRequest, prepared: &Prepared) -> String {
     let found = match &request.workload {
-        Workload::Program(Audit {
-            place: ProgramLocation::Own { path },
-            ..
-        }) => Some(path.as_path()),
-        Workload::Program(_) | Workload::Client { .. } => prepared.program_path.as_deref(),
+        Workload::Program(audit) | Workload::Inline { program: audit, .. } => match &audit.place {
+            ProgramLocation::Own { path } => Some(path.as_path()),
+            ProgramLocation::Alone => prepared.program_path.as_deref(),
+        },
+        Workload::Client { .. } => prepared.program_path.as_deref(),
     };
     found.map_or("built in".to_owned(), shown_path)
 }
@@ -143,14 +148,14 @@ fn profile(workload: &Workload) -> Option<Policy> {
             name: profile.name.clone(),
             origin: profile.origin.clone(),
         }),
-        Workload::Program(_) => None,
+        Workload::Inline { .. } | Workload::Program(_) => None,
     }
 }
 
-/// Returns a variable for the report. A value from the command line may be the user's secret and is not shown.
+/// Returns a variable for the report. A value from the command line or the caller's environment may be the user's secret and is not shown.
 fn shown(variable: &Variable) -> Setting {
     let mut shown = Setting::from(variable);
-    if shown.reason == ASKED_FOR {
+    if is_private(variable) {
         shown.value = "(not shown)".to_owned();
     }
     shown
@@ -230,15 +235,13 @@ fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<Wider
             &case.sandbox.limits,
             &built_in.sandbox.limits,
         ));
+        wider.extend(expected(&case.expect));
     }
     if let Some(built_in) = unless_same("reference", &profile.origin, policy::profile) {
         wider.extend(more_paths(&profile.paths, &built_in.paths, prepared));
         wider.extend(more_devices(profile, &built_in));
         wider.extend(more_side_requests(case, profile));
-        wider.extend(profile.files.expected.iter().map(|file| WiderRule {
-            rule: format!("{} in {} is no finding", file.path, file.root.word()),
-            reason: file.reason.clone(),
-        }));
+        wider.extend(profile.files.expected.iter().map(allowed_file));
         let attempts = profile
             .attempts
             .iter()
@@ -255,6 +258,28 @@ fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<Wider
         wider.extend(more_in_init(profile, &built_in));
     }
     wider
+}
+
+/// Returns what a case expects beside its requests.
+fn expected(expect: &Expectations) -> Vec<WiderRule> {
+    let files = expect.files.iter().flat_map(|files| &files.expected);
+    let programs = expect.programs.iter().flatten().map(|rule| WiderRule {
+        rule: format!("the program {} is no finding", rule.program),
+        reason: rule.reason.clone(),
+    });
+    let attempts = expect.attempts.iter().map(allowed_attempt);
+    files
+        .map(allowed_file)
+        .chain(programs)
+        .chain(attempts)
+        .collect()
+}
+
+fn allowed_file(file: &ExpectedFile) -> WiderRule {
+    WiderRule {
+        rule: format!("{} in {} is no finding", file.path, file.root.word()),
+        reason: file.reason.clone(),
+    }
 }
 
 /// Returns permissions and extensions that the init record may have.
@@ -321,10 +346,8 @@ fn more_devices(profile: &Profile, built_in: &Profile) -> impl Iterator<Item = W
 
 /// Returns the permitted requests beside the turn. There are none if the case permits only the message request.
 fn more_side_requests(case: &Case, profile: &Profile) -> impl Iterator<Item = WiderRule> {
-    let others_may_come = match case.expect.preflight {
-        Preflight::OptionalFirst => true,
-        Preflight::Forbidden => false,
-    };
+    let requests = case.expect.requests.as_ref();
+    let others_may_come = requests.is_none_or(|rules| rules.only().is_none());
     let expected = profile
         .side_requests
         .iter()

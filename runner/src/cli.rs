@@ -6,6 +6,8 @@
 mod audit;
 mod error;
 mod help;
+mod init;
+mod inline;
 mod options;
 mod program;
 mod reports;
@@ -77,6 +79,9 @@ pub(crate) enum CliCommand {
     /// Run any program in the sandbox, and report what it tries
     #[command(after_help = help::AUDIT_EXIT_CODES)]
     Audit(AuditOptions),
+    /// Run a program several times, and write a case that allows what it did
+    #[command(after_help = help::INIT_EXIT_CODES)]
+    Init(InitOptions),
     /// Test each feature that a run needs on this machine, and print a fix for each missing one
     #[command(after_help = help::DOCTOR_EXIT_CODES)]
     Doctor(DoctorOptions),
@@ -100,12 +105,12 @@ pub(crate) enum CliCommand {
 // The options of a run.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// The program to test [default: the reference client]
+    /// The program to test [default: the case's, or the reference client]
     #[arg(long, value_name = "PROGRAM", help_heading = help::CLIENT)]
     pub client: Option<PathBuf>,
-    /// Profile of the program, with its command line, names and files: a built-in name or a file
-    #[arg(long, value_name = "NAME|FILE", default_value = "reference", help_heading = help::CLIENT)]
-    pub profile: OsString,
+    /// Profile of the program, with its command line, names and files: a built-in name or a file [default: reference]
+    #[arg(long, value_name = "NAME|FILE", help_heading = help::CLIENT)]
+    pub profile: Option<OsString>,
     /// Leave out the variables that the profile sets for this case only
     #[arg(long, help_heading = help::CLIENT)]
     pub plain: bool,
@@ -186,6 +191,32 @@ pub(crate) struct AuditOptions {
     pub no_cache: bool,
 }
 
+// The options of `runner init`.
+#[derive(Debug, Args)]
+pub(crate) struct InitOptions {
+    /// The case file to write; it must not exist yet. Its directory is the project
+    #[arg(value_name = "FILE.toml")]
+    pub file: PathBuf,
+    /// The program and its arguments; `{base_url}` in them is replaced by the address of the provider stub
+    #[arg(last = true, required = true, value_name = "PROGRAM [ARGS]", help_heading = help::PROGRAM)]
+    pub program: Vec<OsString>,
+    /// Set a variable, or pass on yours; {base_url}, {credential}, {home} and {tmp} in VALUE are replaced
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = values::variable, help_heading = help::PROGRAM)]
+    pub env: Vec<VariableArgument>,
+    /// Show a file or directory of this machine, read-only. May be given again
+    #[arg(long, value_name = "PATH", help_heading = help::SANDBOX)]
+    pub read: Vec<PathBuf>,
+    /// Number of runs, 1 to 20; what differs between them becomes a pattern
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=20), help_heading = help::SANDBOX)]
+    pub runs: u8,
+    /// Network isolation of the sandbox; no run is without one
+    #[arg(long, value_enum, value_name = "ISOLATION", default_value_t, help_heading = help::SANDBOX)]
+    pub isolation: IsolationArgument,
+    /// Wall time of each run, such as 60s or 5min [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
+    pub timeout: Option<Duration>,
+}
+
 // The options of `runner doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorOptions {
@@ -253,11 +284,11 @@ pub(crate) enum IsolationArgument {
 pub(crate) enum PolicyCommand {
     /// List the built-in policies with their digests, and the stub's scenarios
     List,
-    /// Print a built-in file as it is, comments included
+    /// Print a policy, comments included, and after a case the limits that it leaves out
     Show {
-        /// A name from `runner policy list`
-        #[arg(value_name = "NAME")]
-        name: String,
+        /// A name from `runner policy list`, or a file
+        #[arg(value_name = "NAME|FILE")]
+        policy: OsString,
     },
     /// Check files without running anything; exit 2 if one is wrong
     Check {

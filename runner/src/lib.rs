@@ -37,6 +37,7 @@ pub mod diff;
 pub mod doctor;
 mod error_text;
 mod home_dirs;
+mod init;
 mod lookups;
 mod output;
 mod policy_command;

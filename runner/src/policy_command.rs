@@ -59,7 +59,7 @@ pub(crate) fn run(
 ) -> Result<Outcome, PolicyCommandError> {
     let outcome = match action {
         PolicyAction::List => list(out)?,
-        PolicyAction::Show(name) => show(name, out)?,
+        PolicyAction::Show(policy) => show(policy, out)?,
         PolicyAction::Check(files) => check(files, out)?,
         PolicyAction::Schema(form) => print_schema(*form, out)?,
         PolicyAction::Init(action) => start(action, out)?,
@@ -85,12 +85,9 @@ fn list(out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
     Ok(Outcome::Good)
 }
 
-fn show(name: &str, out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
-    out.write_all(
-        policy::text(name)
-            .map_err(PolicyCommandError::Policy)?
-            .as_bytes(),
-    )?;
+fn show(policy: &Reference, out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
+    let text = policy::show(policy).map_err(PolicyCommandError::Policy)?;
+    out.write_all(text.as_bytes())?;
     Ok(Outcome::Good)
 }
 
@@ -201,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_shown_file_is_a_good_file_with_the_listed_digest() {
-        let (_, text) = output(PolicyAction::Show("reference".into()));
+        let (_, text) = output(PolicyAction::Show(Reference::BuiltIn("reference".into())));
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("mine.toml");
         fs::write(&file, text).unwrap();
@@ -277,8 +274,27 @@ mod tests {
     }
 
     #[test]
+    fn file_is_shown_with_the_limits_that_it_leaves_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("mine.toml");
+        let case = "schema = \"runner.case/1\"\nname = \"mine\"\n[client]\nprogram = \"/bin/true\"\n\
+                    [sandbox.limits]\ntimeout = \"5s\"\n";
+        fs::write(&file, case).unwrap();
+        let (_, text) = output(PolicyAction::Show(Reference::File(file)));
+        assert!(text.starts_with(case), "{text}");
+        assert!(text.contains("\n#   open_files = 4096\n"), "{text}");
+        assert!(!text.contains("#   timeout"), "{text}");
+        let (_, built_in) = output(PolicyAction::Show(Reference::BuiltIn("case-b".into())));
+        assert_eq!(built_in, policy::text("case-b").unwrap());
+    }
+
+    #[test]
     fn an_unknown_name_is_an_error_with_the_known_ones() {
-        let error = run(&PolicyAction::Show("case-c".into()), &mut Vec::new()).unwrap_err();
+        let error = run(
+            &PolicyAction::Show(Reference::BuiltIn("case-c".into())),
+            &mut Vec::new(),
+        )
+        .unwrap_err();
         assert!(error.hint().unwrap().contains("`case-a`"));
     }
 

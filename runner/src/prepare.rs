@@ -369,7 +369,7 @@ fn argv0(audit: &Audit, program: &Path) -> Option<OsString> {
 
 fn arguments(request: &RunRequest, program: &Path) -> Result<Vec<OsString>, PrepareError> {
     match &request.workload {
-        Workload::Program(audit) => {
+        Workload::Program(audit) | Workload::Inline { program: audit, .. } => {
             let mut arguments = audit.arguments.clone();
             if let Some((first, called)) = arguments.first_mut().zip(argv0(audit, program)) {
                 *first = called;

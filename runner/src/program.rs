@@ -26,11 +26,13 @@ use crate::diff::{self, DiffError};
 use crate::doctor::audited::TRIAL_ARGUMENT;
 use crate::doctor::trial;
 use crate::error_text::message;
+use crate::init::{self, InitError};
 use crate::output;
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::CLIENT_ARGUMENT;
 use crate::request::{
-    DiffRequest, DoctorAction, PolicyAction, RunRequest, SelftestRequest, VerifyRequest,
+    DiffRequest, DoctorAction, InitRequest, PolicyAction, RunRequest, SelftestRequest,
+    VerifyRequest,
 };
 use crate::run::{self, Done, RunError};
 use crate::selftest::{self, HOSTILE_ARGUMENT, SelftestError, SelftestVerdict};
@@ -98,6 +100,7 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
     let waiting = early.and_then(|namespaces| Waiting::start(namespaces).ok());
     let code = match cli.resolve(std::env::var_os("PATH").as_deref()) {
         Ok(Command::Run(request)) => run(&request, waiting),
+        Ok(Command::Init(request)) => init(&request),
         Ok(Command::Policy(action)) => policy(&action),
         Ok(Command::Doctor(action)) => doctor(action),
         Ok(Command::Selftest(request)) => self_test(request),
@@ -154,6 +157,28 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
             match purpose {
                 Purpose::Judge => error.exit_code(),
                 Purpose::Audit => AUDIT_FAILED,
+            }
+        }
+    }
+}
+
+fn init(request: &InitRequest) -> u8 {
+    match init::run(request) {
+        Ok(written) => {
+            for line in &written.lines {
+                print_note(line);
+            }
+            for line in &written.refused {
+                print_note(&format!("no rule accepts {line}"));
+            }
+            u8::from(!written.refused.is_empty())
+        }
+        Err(error) => {
+            print_error("error", &error, advised(error.advice()).as_deref());
+            match error {
+                InitError::Write { .. } => USAGE,
+                InitError::Run(error) => error.exit_code(),
+                InitError::Failed { .. } | InitError::NoEnd { .. } => ERRORED,
             }
         }
     }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use model::case::Tier;
+use model::case::{InlineClient, Tier};
+use policy::Reference;
 use policy::init::PolicyName;
 use report::{Form, Format};
 
@@ -44,6 +45,21 @@ impl RunRequest {
             IsolationChoice::Demanded(tier) => vec![tier],
         }
     }
+}
+
+/// Runs of one program that become a case file.
+#[derive(Debug)]
+pub(crate) struct InitRequest {
+    /// One of the runs; its workload is a client without expectations.
+    pub run: RunRequest,
+    /// Number of runs.
+    pub runs: u8,
+    /// The file to write.
+    pub file: PathBuf,
+    /// Client of the case.
+    pub client: InlineClient,
+    /// Name of the case.
+    pub name: String,
 }
 
 /// The program under test.
@@ -101,7 +117,7 @@ pub(crate) enum PolicyAction {
     /// List the built-in files.
     List,
     /// Print the built-in file of this name.
-    Show(String),
+    Show(Reference),
     /// Parse the files.
     Check(Vec<PathBuf>),
     /// Print a schema.

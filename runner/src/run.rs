@@ -178,9 +178,9 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
 
 fn checks(workload: &Workload, prepared: &Prepared, evidence: &Evidence) -> Vec<Finding> {
     match workload {
-        Workload::Client { case, profile, .. } => {
-            let profile = profile.of_client(prepared.plan.client_uid());
-            check::check(case, &profile, evidence)
+        Workload::Client { expect, .. } | Workload::Inline { expect, .. } => {
+            let expect = expect.with_uid(prepared.plan.client_uid());
+            check::check(&expect, evidence)
         }
         Workload::Program(audit) => check::audit(&audit.attempts, evidence),
     }

@@ -128,10 +128,13 @@ fn run_request(isolation: IsolationChoice, targets: &Targets) -> Result<RunReque
             further.extend(targets.texts(probe.inside));
         }
     }
+    let case = policy::case(&built_in("case-b"))?;
+    let profile = policy::profile(&built_in("reference"))?;
     Ok(RunRequest {
         workload: Workload::Client {
-            case: Box::new(policy::case(&built_in("case-b"))?),
-            profile: policy::profile(&built_in("reference"))?,
+            expect: Box::new(case.expect.of_client(&profile)),
+            case: Box::new(case),
+            profile,
             settings: Settings::OfCase,
             asked_stub: None,
             further,

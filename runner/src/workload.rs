@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use model::audit::{ASKED_FOR, Audit};
-use model::case::{Case, Device, Origin, PathRule, SandboxRules};
+use model::audit::{ASKED_FOR, Audit, OF_CALLER};
+use model::case::{Case, Device, Expectations, Origin, PathRule, SandboxRules};
 use model::profile::{
     ExpectedAttempt, Files, PLACEHOLDERS, Profile, Settings, SideRequest, Variable,
 };
@@ -20,12 +20,23 @@ pub(crate) enum Workload {
         case: Box<Case>,
         /// Command line and names of the client. It spells each option that the case asks for.
         profile: Profile,
+        /// Expectations of the case, completed by the profile.
+        expect: Box<Expectations>,
         /// Selects the profile's variables to set.
         settings: Settings,
         /// Name of the stub's scenario, if `--stub` gives one.
         asked_stub: Option<String>,
         /// Arguments after those of the profile.
         further: Vec<OsString>,
+    },
+    /// A program that a case describes and judges. It is started as an audited program is.
+    Inline {
+        /// Task, limits and expectations.
+        case: Box<Case>,
+        /// Expectations of the case.
+        expect: Box<Expectations>,
+        /// Place, arguments and environment of the program.
+        program: Audit,
     },
     /// An audited program.
     Program(Audit),
@@ -35,15 +46,15 @@ impl Workload {
     /// Name of the case or of the policy, such as `case-b` or `audit`.
     pub(crate) fn name(&self) -> &str {
         match self {
-            Self::Client { case, .. } => &case.name,
+            Self::Client { case, .. } | Self::Inline { case, .. } => &case.name,
             Self::Program(audit) => &audit.name,
         }
     }
 
-    /// Header that carries the credential, as the profile names it; `None` in an audit.
+    /// Header that carries the credential, if the expectations name one; `None` in an audit.
     pub(crate) fn credential_header(&self) -> Option<&str> {
         match self {
-            Self::Client { profile, .. } => Some(&profile.headers.credential),
+            Self::Client { expect, .. } | Self::Inline { expect, .. } => expect.credential_header(),
             Self::Program(_) => None,
         }
     }
@@ -51,7 +62,7 @@ impl Workload {
     /// Purpose of the run.
     pub(crate) fn purpose(&self) -> Purpose {
         match self {
-            Self::Client { .. } => Purpose::Judge,
+            Self::Client { .. } | Self::Inline { .. } => Purpose::Judge,
             Self::Program(_) => Purpose::Audit,
         }
     }
@@ -59,7 +70,7 @@ impl Workload {
     /// File of the case, or of the policy of audits.
     pub(crate) fn origin(&self) -> &Origin {
         match self {
-            Self::Client { case, .. } => &case.origin,
+            Self::Client { case, .. } | Self::Inline { case, .. } => &case.origin,
             Self::Program(audit) => &audit.origin,
         }
     }
@@ -67,7 +78,7 @@ impl Workload {
     /// Accepted kinds of isolation, and limits.
     pub(crate) fn sandbox(&self) -> &SandboxRules {
         match self {
-            Self::Client { case, .. } => &case.sandbox,
+            Self::Client { case, .. } | Self::Inline { case, .. } => &case.sandbox,
             Self::Program(audit) => &audit.sandbox,
         }
     }
@@ -78,14 +89,16 @@ impl Workload {
             Self::Client { case, profile, .. } => {
                 case.sandbox.paths.iter().chain(&profile.paths).collect()
             }
-            Self::Program(audit) => audit.sandbox.paths.iter().collect(),
+            Self::Inline { program, .. } | Self::Program(program) => {
+                program.sandbox.paths.iter().collect()
+            }
         }
     }
 
     /// Scenario of the stub. An audit without a stub has the default scenario.
     pub(crate) fn scenario(&self) -> Scenario {
         match self {
-            Self::Client { case, .. } => case.stub.clone(),
+            Self::Client { case, .. } | Self::Inline { case, .. } => case.stub.clone(),
             Self::Program(audit) => audit.stub.clone().unwrap_or_default(),
         }
     }
@@ -94,14 +107,14 @@ impl Workload {
     pub(crate) fn asked_stub(&self) -> Option<&str> {
         match self {
             Self::Client { asked_stub, .. } => asked_stub.as_deref(),
-            Self::Program(audit) => audit.asked_stub.as_deref(),
+            Self::Inline { program, .. } | Self::Program(program) => program.asked_stub.as_deref(),
         }
     }
 
     /// True if the workload gets the address of the stub.
     pub(crate) fn knows_stub(&self) -> bool {
         match self {
-            Self::Client { .. } => true,
+            Self::Client { .. } | Self::Inline { .. } => true,
             Self::Program(audit) => audit.stub.is_some(),
         }
     }
@@ -109,7 +122,7 @@ impl Workload {
     /// Attempts that are no finding.
     pub(crate) fn expected_attempts(&self) -> &[ExpectedAttempt] {
         match self {
-            Self::Client { profile, .. } => &profile.attempts,
+            Self::Client { expect, .. } | Self::Inline { expect, .. } => &expect.attempts,
             Self::Program(audit) => &audit.attempts,
         }
     }
@@ -123,16 +136,18 @@ impl Workload {
                 settings,
                 ..
             } => profile.variables(case.names(), *settings).collect(),
-            Self::Program(audit) => audit.environment.iter().collect(),
+            Self::Inline { program, .. } | Self::Program(program) => {
+                program.environment.iter().collect()
+            }
         }
     }
 
-    /// Names and values of the variables that `--env` sets, which may be secrets. Excludes values with a placeholder:
+    /// Names and values of the variables that `--env` sets or the caller has, which may be secrets. Excludes values with a placeholder:
     /// they are made for the run, and the placeholder's value is public or redacted anyway.
     pub(crate) fn asked_values(&self) -> Vec<(&str, &str)> {
         let asked = |variable: &Variable| {
             let mut placeholders = PLACEHOLDERS.into_iter();
-            variable.reason == ASKED_FOR && !placeholders.any(|one| variable.value.contains(one))
+            is_private(variable) && !placeholders.any(|one| variable.value.contains(one))
         };
         self.variables()
             .iter()
@@ -150,7 +165,7 @@ impl Workload {
                 settings,
                 ..
             } => profile.left_out(case.names(), *settings).collect(),
-            Self::Program(_) => Vec::new(),
+            Self::Inline { .. } | Self::Program(_) => Vec::new(),
         }
     }
 
@@ -158,22 +173,22 @@ impl Workload {
     pub(crate) fn devices(&self) -> Vec<Device> {
         match self {
             Self::Client { profile, .. } => profile.devices.clone(),
-            Self::Program(_) => Device::ALL.into(),
+            Self::Inline { .. } | Self::Program(_) => Device::ALL.into(),
         }
     }
 
     /// Requests that the profile knows by name.
     pub(crate) fn side_requests(&self) -> &[SideRequest] {
         match self {
-            Self::Client { profile, .. } => &profile.side_requests,
+            Self::Client { expect, .. } | Self::Inline { expect, .. } => &expect.side_requests,
             Self::Program(_) => &[],
         }
     }
 
-    /// Files that the profile knows; `None` in an audit.
+    /// Files that the case expects; `None` in an audit, and in a case that does not judge files.
     pub(crate) fn known_files(&self) -> Option<&Files> {
         match self {
-            Self::Client { profile, .. } => Some(&profile.files),
+            Self::Client { expect, .. } | Self::Inline { expect, .. } => expect.files.as_ref(),
             Self::Program(_) => None,
         }
     }
@@ -181,7 +196,7 @@ impl Workload {
     /// Prompts for the client, which reports leave out.
     pub(crate) fn prompts(&self) -> Vec<&str> {
         match self {
-            Self::Client { case, .. } => case.invocation.prompts(),
+            Self::Client { case, .. } | Self::Inline { case, .. } => case.invocation.prompts(),
             Self::Program(_) => Vec::new(),
         }
     }
@@ -190,7 +205,12 @@ impl Workload {
     pub(crate) fn directory(&self) -> Option<&Path> {
         match self {
             Self::Client { .. } => None,
-            Self::Program(audit) => audit.directory.as_deref(),
+            Self::Inline { program, .. } | Self::Program(program) => program.directory.as_deref(),
         }
     }
+}
+
+/// True for a variable whose value may be the user's secret; no report shows it.
+pub(crate) fn is_private(variable: &Variable) -> bool {
+    [ASKED_FOR, OF_CALLER].contains(&variable.reason.as_str())
 }

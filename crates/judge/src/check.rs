@@ -12,10 +12,10 @@
 //!   or the object is a leftover of a client that the runner ended.
 
 use Rule::{Any, Case as Asked};
-use model::case::Case;
+use model::case::Expectations;
 use model::evidence::{CanaryStatus, Evidence, Exit, GapKind, LayerNeed, LayerStatus};
 use model::finding::{AskedBy, Finding, Status, Verdict};
-use model::profile::{ExpectedAttempt, Profile};
+use model::profile::ExpectedAttempt;
 
 use outcome::{Deviation, JudgedRun, NotPassed, Outcome};
 
@@ -39,7 +39,7 @@ mod tests;
 /// One check.
 struct Check {
     id: &'static str,
-    /// Section of the specification that asks for the check.
+    /// Section of the specification that asks for the check, or [`CASE`].
     spec: &'static str,
     /// Kinds of gaps that make the check errored.
     needs: &'static [GapKind],
@@ -81,6 +81,8 @@ const RECORDS: &[GapKind] = &[GapKind::Records];
 const BOTH: &[GapKind] = &[GapKind::Requests, GapKind::Records];
 const FILES: &[GapKind] = &[GapKind::Files];
 const PROCESSES: &[GapKind] = &[GapKind::Processes];
+/// The ledger, which lists the programs, and its cut.
+const PROGRAMS: &[GapKind] = &[GapKind::Processes, GapKind::Attempts, GapKind::Cut];
 const ORDER: &[GapKind] = &[GapKind::Order, GapKind::Requests, GapKind::Records];
 const ATTEMPTS: &[GapKind] = &[GapKind::Attempts];
 /// The canary, and the ledger, which shows the calls that were let through.
@@ -94,8 +96,11 @@ const SEARCHED: &[GapKind] = &[
     GapKind::Files,
 ];
 
+/// Source of an expectation that only a case can have.
+const CASE: &str = "case";
+
 #[rustfmt::skip]
-const CHECKS: [Check; 36] = [
+const CHECKS: [Check; 39] = [
     client("requests/first-and-only",           "4.2", REQUESTS,  Asked(requests::first_and_only)),
     client("requests/sequence",                 "4.1", REQUESTS,  Asked(requests::sequence)),
     client("requests/post-count",               "4.2", REQUESTS,  Asked(requests::post_count)),
@@ -107,6 +112,7 @@ const CHECKS: [Check; 36] = [
     client("headers/beta-families",             "2.2", REQUESTS,  Asked(headers::beta_families)),
     client("headers/preflight-unauthenticated", "5",   REQUESTS,  Asked(headers::preflight_unauthenticated)),
     client("headers/nothing-else",              "2.2", REQUESTS,  Asked(headers::nothing_else)),
+    client("headers/rules",                     CASE,  REQUESTS,  Asked(headers::rules)),
     client("body/fields",                       "2.1", REQUESTS,  Asked(body::fields)),
     client("body/messages-blocks",              "2.1", REQUESTS,  Asked(body::messages_blocks)),
     client("body/system-blocks",                "2.1", REQUESTS,  Asked(body::system_blocks)),
@@ -126,29 +132,27 @@ const CHECKS: [Check; 36] = [
     client("files/backup",                      "2.4", FILES,     Asked(files::backup)),
     client("files/modes",                       "2.4", FILES,     Asked(files::modes)),
     client("files/nothing-else",                "2.4", FILES,     Asked(files::nothing_else)),
+    client("files/rules",                       CASE,  FILES,     Asked(files::rules)),
     client("files/no-transcript",               "2.4", FILES,     Asked(files::no_transcript)),
     client("secrets/credential-not-written",    "5",   SEARCHED,  Any(|evidence, expected| secrets::credential_not_written(evidence, expected.credential))),
     sandbox("outbound/denied",                  "1",   OUTBOUND,  Any(|evidence, _| outbound::denied(evidence))),
     client("outbound/no-attempts",              "1",   ATTEMPTS,  Any(attempts::no_attempts)),
     sandbox("process/exit-zero",                "1",   PROCESSES, Asked(process::exit_zero)),
+    client("process/programs",                  CASE,  PROGRAMS,  Asked(process::programs)),
     client("process/no-survivors",              "1",   PROCESSES, Any(|evidence, _| process::no_survivors(evidence))),
 ];
 
 /// Makes all checks of a case: one finding for each id, in the order of [`model::finding::ids`].
-pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding> {
-    let run = JudgedRun {
-        case,
-        profile,
-        evidence,
-    };
+pub fn check(expect: &Expectations, evidence: &Evidence) -> Vec<Finding> {
+    let run = JudgedRun { expect, evidence };
     let outcome = |check: &Check| match check.rule {
         Rule::Case(rule) => rule(&run),
         Rule::Any(rule) => rule(
             evidence,
             Expected {
-                attempts: &profile.attempts,
-                credential: Some(&profile.headers.credential),
-                complete_ledger: case.expect.complete_ledger,
+                attempts: &expect.attempts,
+                credential: expect.credential_header(),
+                complete_ledger: expect.complete_ledger,
             },
         ),
     };
@@ -374,7 +378,10 @@ impl Check {
             expected: None,
             found: None,
             because: None,
-            asked_by: AskedBy::Specification(self.spec.into()),
+            asked_by: match self.spec {
+                CASE => AskedBy::Case,
+                section => AskedBy::Specification(section.into()),
+            },
         }
     }
 }

@@ -9,6 +9,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use model::case::Count;
 use model::case::{Source, Tier};
 use model::difference::{Area, Change, Difference, Fact};
 use model::evidence::fixture::{
@@ -43,12 +44,13 @@ pub const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vs
 
 /// Report of a judged run.
 pub fn report(mut run: Fixture) -> Report {
-    let checks = check(&run.case, &run.profile, &run.evidence);
+    let checks = check(&run.expect(), &run.evidence);
     let verdict = verdict(&checks, &run.evidence);
+    let expect = run.expect();
     let rules = Rules {
-        attempts: &run.profile.attempts,
-        files: Some(&run.profile.files),
-        side_requests: &run.profile.side_requests,
+        attempts: &expect.attempts,
+        files: expect.files.as_ref(),
+        side_requests: &expect.side_requests,
     };
     rules.explain(&mut run.evidence);
     let word = |word: &str| Arg::Word(word.to_owned());
@@ -232,6 +234,8 @@ fn asks_beside_the_turn(run: &mut Fixture) {
     run.profile.files.transient.push(ExpectedFile {
         root: Root::Home,
         path: ".agent/lock.{pid}".parse().expect("a path"),
+        mode: None,
+        count: Count::ANY,
         reason: "held while the state is written".to_owned(),
     });
     let mut lock = file(Root::Home, ".agent/lock.2");

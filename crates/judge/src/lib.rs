@@ -9,3 +9,4 @@ pub mod facts;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 pub mod lock;
+pub mod observed;

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use scenario::Scenario;
 
-use crate::case::{Origin, SandboxRules};
+use crate::policy::{Origin, SandboxRules};
 use crate::profile::{ExpectedAttempt, Variable};
 
 /// Reason of each rule that the command line adds.
 pub const ASKED_FOR: &str = "asked for on the command line";
+/// Reason of a variable whose value is the caller's own.
+pub const OF_CALLER: &str = "passed on from the environment of the caller";
 
 /// The parsed policy of audits.
 #[derive(Clone, Debug)]

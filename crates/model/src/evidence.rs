@@ -25,7 +25,7 @@ mod target;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 
-pub use crate::case::Root;
+pub use crate::policy::Root;
 pub use isolation::{Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
 pub use ledger::{
     Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES,

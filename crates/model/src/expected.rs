@@ -246,7 +246,7 @@ pub fn reason_for_file<'a>(files: &'a Files, entry: &FileEntry) -> Option<&'a st
         return Some(&named.reason);
     }
     if entry.root == Root::Home && !is_directory {
-        if entry.path == files.state {
+        if files.state.as_ref() == Some(&entry.path) {
             return Some("the application state file");
         }
         if stamp(files, &entry.path).is_some() {
@@ -256,8 +256,10 @@ pub fn reason_for_file<'a>(files: &'a Files, entry: &FileEntry) -> Option<&'a st
     let leads = |named: &ExpectedFile| named.path.lies_below(&entry.path);
     let on_the_way = named.any(leads)
         || (entry.root == Root::Home
-            && [&files.state, &files.backup_prefix]
-                .into_iter()
+            && files
+                .state
+                .iter()
+                .chain(&files.backup_prefix)
                 .any(|path| lies_below(path, &entry.path)));
     (is_directory && on_the_way).then_some("a directory on the way to an expected file")
 }
@@ -286,7 +288,7 @@ pub const STAMP_DIGITS: usize = 13;
 
 /// Returns the time in the name of a well-formed backup file.
 pub fn stamp(files: &Files, path: &str) -> Option<SystemTime> {
-    let digits = path.strip_prefix(files.backup_prefix.as_str())?;
+    let digits = path.strip_prefix(files.backup_prefix.as_deref()?)?;
     if digits.len() != STAMP_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }

@@ -15,6 +15,8 @@ pub const BASELINE: &str = "baseline/unchanged";
 
 /// Section of an expectation that the specification does not have.
 const NO_SECTION: &str = "-";
+/// Section of an expectation that only a case can have.
+const OF_CASE: &str = "case";
 
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,7 +36,8 @@ pub struct Finding {
     pub found: Option<String>,
     /// Reason why the check was skipped or errored.
     pub because: Option<String>,
-    /// Source of the expectation: a section of the specification, such as `2.1`, or `-` for the lock file.
+    /// Source of the expectation: a section of the specification, such as `2.1`, `case` for a table that only
+    /// a case can have, or `-` for the lock file.
     #[serde(rename = "spec")]
     #[schemars(with = "String")]
     pub asked_by: AskedBy,
@@ -46,15 +49,18 @@ pub struct Finding {
 pub enum AskedBy {
     /// A section of the specification: `2.1`.
     Specification(Cow<'static, str>),
+    /// A table that only a case can have; the specification has no such section.
+    Case,
     /// The lock file of `--baseline`.
     LockFile,
 }
 
 impl AskedBy {
-    /// Returns the section of the specification, or `-` for the lock file.
+    /// Returns the section of the specification, `case` for a table of the case, or `-` for the lock file.
     pub fn section(&self) -> &str {
         match self {
             Self::Specification(section) => section,
+            Self::Case => OF_CASE,
             Self::LockFile => NO_SECTION,
         }
     }
@@ -70,6 +76,7 @@ impl From<String> for AskedBy {
     fn from(section: String) -> Self {
         match section.as_str() {
             NO_SECTION => Self::LockFile,
+            OF_CASE => Self::Case,
             _ => Self::Specification(section.into()),
         }
     }

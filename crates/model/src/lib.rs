@@ -2,7 +2,7 @@
 //!
 //! | module | values |
 //! |---|---|
-//! | [`case`], [`profile`], [`audit`] | the task of a run, parsed from policy files |
+//! | [`case`], [`profile`], [`audit`], [`policy`] | the task of a run, parsed from policy files, and their common parts |
 //! | [`journal`], [`shape`], [`secret`] | what the stub received, without texts and credentials |
 //! | [`evidence`] | the evidence of one run |
 //! | [`expected`] | evidence that a policy lists as expected |
@@ -27,6 +27,7 @@ pub mod expected;
 pub mod finding;
 pub mod journal;
 pub mod layout;
+pub mod policy;
 pub mod profile;
 pub mod quote;
 pub mod report;

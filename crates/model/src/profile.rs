@@ -7,13 +7,14 @@ mod command_line;
 mod path_pattern;
 mod side_request;
 pub mod template;
+mod text_pattern;
 
 use std::borrow::Cow;
 
 use scenario::closed_set;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::case::{Device, Origin, PathRule, Root, Switch};
+use crate::policy::{Count, Device, Origin, PathRule, Root, Switch};
 use crate::schema::values::{described, one_of};
 
 pub use attempt::{Destination, DestinationError, ExpectedAttempt, Ports};
@@ -21,6 +22,7 @@ pub use command_line::{Settings, Surroundings, Unspelt, filled};
 pub use path_pattern::{PathPattern, PatternError, path_placeholders};
 pub use side_request::MESSAGES;
 pub use side_request::{KeyPath, KeyPathError, SideRequest};
+pub use text_pattern::TextPattern;
 
 /// Placeholder for the value of an option in the words of an argument.
 pub const VALUE: &str = "value";
@@ -78,6 +80,19 @@ pub struct Names {
     pub runtime: String,
     /// Name of the program inside the sandbox.
     pub program: String,
+}
+
+impl Names {
+    /// Names of the placeholders, with their values.
+    pub fn placeholders(&self) -> [(&'static str, &str); 5] {
+        [
+            ("app", &self.app),
+            ("vendor", &self.vendor),
+            ("cli_name", &self.cli_name),
+            ("runtime", &self.runtime),
+            ("program", &self.program),
+        ]
+    }
 }
 
 /// One option on the command line.
@@ -231,16 +246,18 @@ closed_set! {
 }
 
 /// Files that the client leaves. Parsing replaces `{app}` and the other names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     /// Path of the state file, relative to the home: `.agent/.agent.json`
-    pub state: String,
+    pub state: Option<String>,
     /// Directory and prefix of the backup, relative to the home; 13 digits follow: `.agent/backups/.agent.json.backup.`
-    pub backup_prefix: String,
+    pub backup_prefix: Option<String>,
     /// Additional expected files and directories.
     pub expected: Vec<ExpectedFile>,
     /// Files and directories that exist for a time only. They are not judged, because watching is best effort.
     pub transient: Vec<ExpectedFile>,
+    /// True if a transcript of the conversation is a finding.
+    pub no_transcript: bool,
 }
 
 /// A file or directory that the client is known to create.
@@ -250,21 +267,26 @@ pub struct ExpectedFile {
     pub root: Root,
     /// Path relative to the tree.
     pub path: PathPattern,
+    /// Permission bits; `None` for any that only the owner can write to.
+    pub mode: Option<u32>,
+    /// Number of such files.
+    pub count: Count,
     /// Reason why the client creates the file.
     pub reason: String,
 }
 
-impl Profile {
-    /// Returns the profile for a client with this user id.
-    pub fn of_client(&self, uid: u32) -> Self {
-        Self {
-            files: self.files.of_client(uid),
-            ..self.clone()
-        }
-    }
-}
-
 impl Files {
+    /// Adds the files of a profile.
+    pub fn add(&mut self, others: &Self) {
+        self.state = self.state.take().or_else(|| others.state.clone());
+        self.backup_prefix = self
+            .backup_prefix
+            .take()
+            .or_else(|| others.backup_prefix.clone());
+        self.expected.extend(others.expected.iter().cloned());
+        self.transient.extend(others.transient.iter().cloned());
+    }
+
     /// Returns the files of a client with this user id.
     pub fn of_client(&self, uid: u32) -> Self {
         let of_client = |file: &ExpectedFile| ExpectedFile {

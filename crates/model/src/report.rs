@@ -6,10 +6,10 @@ use scenario::closed_set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Origin, Tier};
 use crate::difference::{Accept, Difference};
 use crate::evidence::{Arg, Evidence};
 use crate::finding::{self, Finding, Verdict};
+use crate::policy::{Origin, Tier};
 use crate::profile::{Cases, Variable};
 use crate::time;
 

@@ -93,6 +93,11 @@ impl Document {
         })
     }
 
+    /// Text of the policy.
+    pub(super) fn text(&self) -> &str {
+        &self.origin.text
+    }
+
     /// Parses the policy as a case.
     pub(super) fn case(&self) -> Result<Case, PolicyError> {
         self.parse(Kind::Case, CaseFile::into_case)

@@ -26,6 +26,7 @@ mod structure;
 mod tests;
 mod value;
 mod values;
+pub mod write;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -36,11 +37,12 @@ use model::closed_set;
 use model::profile::Profile;
 
 use document::Document;
+use limits::LimitsFile;
 
 pub use below::below;
 pub use error::{Fault, MAX_FILE_BYTES, PolicyError};
 pub use limits::TIMEOUT_BOUNDS;
-pub use values::{is_variable_name, may_be_shown, never_shown};
+pub use values::{is_private_name, is_variable_name, may_be_shown, never_shown};
 
 closed_set! {
     /// Kind of a policy file.
@@ -146,6 +148,31 @@ pub fn list() -> Result<Vec<Entry>, PolicyError> {
     names
         .map(|name| check(&Reference::BuiltIn(name.into())))
         .collect()
+}
+
+/// Returns the text of a policy, comments included. After a case file, comments list the limits that it leaves out.
+pub fn show(reference: &Reference) -> Result<String, PolicyError> {
+    let document = Document::load(reference, None)?;
+    let entry = document.entry()?;
+    let text = document.text();
+    let Reference::File(_) = reference else {
+        return Ok(text.to_owned());
+    };
+    let given = toml::from_str::<toml::Table>(text).unwrap_or_default();
+    let given = given.get("sandbox").and_then(|table| table.get("limits"));
+    let spelt = LimitsFile::default().spelt().into_iter();
+    let absent = spelt.filter(|(key, _)| given.and_then(|limits| limits.get(*key)).is_none());
+    let absent: String = absent
+        .map(|(key, value)| format!("#   {key} = {value}\n"))
+        .collect();
+    Ok(match (entry.kind, absent.is_empty()) {
+        (Kind::Case, false) => {
+            format!(
+                "{text}\n# Limits of case-b, in force because this file leaves them out:\n{absent}"
+            )
+        }
+        (Kind::Case | Kind::Profile | Kind::Audit, _) => text.to_owned(),
+    })
 }
 
 /// Returns the text of a built-in policy, comments included.

@@ -1,4 +1,4 @@
-//! Limits of a case: each is in the file, with a unit, within bounds that catch typing errors.
+//! Limits of a case, each with a unit, within bounds that catch typing errors.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -35,9 +35,9 @@ const OPEN_FILES: RangeInclusive<u64> = 16..=1_048_576;
 /// Bounds of the requests and connections of the stub.
 const SERVED: RangeInclusive<u64> = 1..=1_000_000;
 
-/// Limits of a run. Each is required: there are no defaults.
+/// Limits of a run. An absent limit is that of case-b.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Limits")]
 pub(super) struct LimitsFile {
     /// Wall time of the client.
@@ -79,6 +79,52 @@ pub(super) struct LimitsFile {
     /// Size of a body that is read for its shape; a longer one is counted and hashed.
     #[schemars(with = "Size", transform = sizes(&KEPT_SIZES))]
     body_size: Spanned<String>,
+}
+
+impl Default for LimitsFile {
+    /// Returns the limits of case-b.
+    fn default() -> Self {
+        let text = |text: &str| Spanned::new(0..0, text.to_owned());
+        let number = |number| Spanned::new(0..0, number);
+        Self {
+            timeout: text("60s"),
+            home_size: text("256 MiB"),
+            home_files: number(20_000),
+            memory: text("4 GiB"),
+            processes: number(512),
+            cpu_time: text("60s"),
+            open_files: number(4096),
+            file_size: text("64 MiB"),
+            output_size: text("16 MiB"),
+            output_lines: number(65_536),
+            requests: number(1000),
+            connections: number(1000),
+            body_size: text("8 MiB"),
+        }
+    }
+}
+
+impl LimitsFile {
+    /// Keys, and values as a file spells them.
+    pub(super) fn spelt(&self) -> [(&'static str, String); 13] {
+        let text = |value: &Spanned<String>| format!("\"{}\"", value.get_ref());
+        let number = |value: &Spanned<u64>| value.get_ref().to_string();
+        [
+            ("timeout", text(&self.timeout)),
+            ("home_size", text(&self.home_size)),
+            ("home_files", number(&self.home_files)),
+            ("memory", text(&self.memory)),
+            ("processes", number(&self.processes)),
+            ("cpu_time", text(&self.cpu_time)),
+            ("open_files", number(&self.open_files)),
+            ("file_size", text(&self.file_size)),
+            ("output_size", text(&self.output_size)),
+            ("output_lines", number(&self.output_lines)),
+            ("requests", number(&self.requests)),
+            ("connections", number(&self.connections)),
+            ("body_size", text(&self.body_size)),
+        ]
+    }
 }
 
 impl TryFrom<LimitsFile> for Limits {

@@ -7,6 +7,9 @@ use toml::Spanned;
 
 use super::error::Flaw;
 
+/// Placeholders of the names of a profile.
+pub(super) const NAMES: [&str; 5] = ["app", "vendor", "cli_name", "runtime", "program"];
+
 /// Replaces the placeholders of names. Those in `kept` stay, because the run replaces them.
 pub(super) fn fill(
     names: &Names,
@@ -21,7 +24,7 @@ pub(super) fn fill(
                 filled.push_str(&format!("{{{name}}}"));
             }
             Piece::Placeholder(name) => {
-                let known = placeholders(names).into_iter();
+                let known = names.placeholders().into_iter();
                 let replacement = known.clone().find(|(key, _)| *key == name);
                 let (_, replacement) = replacement.ok_or_else(|| {
                     let known = known.map(|(key, _)| key).chain(kept.iter().copied());
@@ -37,14 +40,4 @@ pub(super) fn fill(
         }
     }
     Ok(Spanned::new(value.span(), filled))
-}
-
-fn placeholders(names: &Names) -> [(&'static str, &str); 5] {
-    [
-        ("app", &names.app),
-        ("vendor", &names.vendor),
-        ("cli_name", &names.cli_name),
-        ("runtime", &names.runtime),
-        ("program", &names.program),
-    ]
 }

@@ -3,11 +3,11 @@
 //! This file has the forms; a submodule parses each part.
 
 mod arguments;
-mod attempts;
+pub(super) mod attempts;
 pub(super) mod environment;
-mod files;
+pub(super) mod files;
 mod records;
-mod requests;
+pub(super) mod requests;
 
 use model::case::{Device, Origin, Root};
 use model::profile::{ClientOption, InitField, Names, Profile, VARIABLE_PLACEHOLDERS};
@@ -242,25 +242,25 @@ struct FilesFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExpectedFile")]
-struct ExpectedFileFile {
+pub(super) struct ExpectedFileFile {
     /// Directory that contains the file.
     #[serde(rename = "in")]
     #[schemars(with = "Root")]
-    root: Spanned<String>,
+    pub(super) root: Spanned<String>,
     /// Path relative to the directory; `{uid}`, `{pid}`, `{digits}`, `{hex}`, `{alnum}` and `{uuid}` match parts that
     /// differ between runs.
     #[schemars(with = "TreePath")]
-    path: Spanned<String>,
+    pub(super) path: Spanned<String>,
     /// Reason why the client creates the file.
     #[schemars(with = "Sentence")]
-    reason: Spanned<String>,
+    pub(super) reason: Spanned<String>,
 }
 
 /// Attempt that the client is known to make.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExpectedAttempt")]
-struct ExpectedAttemptFile {
+pub(super) struct ExpectedAttemptFile {
     /// Destination of the attempt; each once.
     #[schemars(with = "Destination")]
     destination: Spanned<String>,
@@ -298,7 +298,9 @@ impl ProfileFile {
             side_requests: requests::side_requests(self.side_requests, &names)?,
             records: records::parsed(self.records, &names)?,
             files: files::parsed(self.files, &names)?,
-            attempts: attempts::parsed(self.attempts, &names)?,
+            attempts: attempts::parsed(self.attempts, |value| {
+                crate::placeholders::fill(&names, value, &[])
+            })?,
             names,
         })
     }

@@ -50,7 +50,7 @@ fn unknown(message: &str, span: &Range<usize>) -> Option<Flaw> {
 /// Translates "missing field `x`".
 fn missing(message: &str, span: &Range<usize>) -> Option<Flaw> {
     let key = message.strip_prefix("missing field `")?.strip_suffix('`')?;
-    let hint = format!("a policy has no defaults; add `{key} = …` here");
+    let hint = format!("add `{key} = …` here");
     Some(Flaw::new(
         span.clone(),
         format!("the key `{key}`"),

@@ -13,7 +13,8 @@ mod schema;
 
 use std::time::Duration;
 
-use model::case::{CacheControl, JsonKind, Preflight, Source, Switch, Tier};
+use model::case::expect::{CacheControl, JsonKind};
+use model::case::{Source, Switch, Tier};
 
 use super::document::Document;
 use super::*;
@@ -54,16 +55,14 @@ fn case_a_is_the_core_smoke_test() {
         case.stub,
         toml::from_str("text = \"This is a synthetic answer.\"").unwrap()
     );
-    assert_eq!(case.expect.preflight, Preflight::OptionalFirst);
-    assert_eq!(case.expect.cache_control, CacheControl::NotChecked);
-    assert!(case.expect.partial_messages);
-    assert!(
-        !case
-            .expect
-            .body_fields
-            .iter()
-            .any(|field| field.name == "output_config")
-    );
+    let requests = case.expect.requests.unwrap();
+    let [preflight, message] = requests.rules.as_slice() else {
+        panic!("two rules");
+    };
+    assert_eq!(preflight.count.words(), "at most once");
+    assert_eq!(message.body.cache_control, None);
+    let fields = message.body.fields.as_ref().unwrap();
+    assert!(!fields.iter().any(|field| field.name == "output_config"));
 }
 
 #[test]
@@ -76,17 +75,16 @@ fn case_b_adds_safe_mode_a_system_prompt_and_the_marks() {
     assert_eq!(b.invocation.prompt, a.invocation.prompt);
     assert!(b.invocation.system_prompt.is_some());
     assert_eq!(b.sandbox, a.sandbox);
-    assert_eq!(b.expect.preflight, Preflight::Forbidden);
-    assert_eq!(
-        b.expect.cache_control,
-        CacheControl::Marked {
-            system_count: 2,
-            user: vec![2]
-        }
-    );
-    assert_eq!((b.expect.user_blocks, b.expect.system_blocks), (2, 3));
-    let (mut fields, expected) = (b.expect.body_fields, a.expect.body_fields);
-    fields.retain(|field| (field.name.as_str(), field.kind) != ("output_config", JsonKind::Object));
+    let [a, b] = [a, b].map(|case| case.expect.requests.unwrap().rules);
+    assert_eq!(b[0].count.words(), "never");
+    let marks = CacheControl {
+        system_count: 2,
+        user: vec![2],
+    };
+    assert_eq!(b[1].body.cache_control, Some(marks));
+    let [expected, mut fields] = [&a, &b].map(|rules| rules[1].body.fields.clone().unwrap());
+    let own = ("output_config", Some(JsonKind::Object));
+    fields.retain(|field| (field.name.as_str(), field.kind) != own);
     assert_eq!(fields, expected);
 }
 

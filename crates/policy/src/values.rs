@@ -36,7 +36,7 @@ pub(super) struct PathRuleFile {
 }
 
 /// Schema of the rights that a policy file can grant.
-fn access_in_policies(_: &mut SchemaGenerator) -> Schema {
+pub(super) fn access_in_policies(_: &mut SchemaGenerator) -> Schema {
     one_of_words(&Access::IN_POLICIES.map(Access::word))
 }
 
@@ -52,7 +52,7 @@ pub(super) fn path_rules(
         reject_repeated(&mut seen, &path, "a path that no other rule names")?;
         parsed.push(PathRule {
             path: host_path(path)?,
-            access: one_of(&rule.access, &Access::IN_POLICIES, Access::word)?,
+            access: access(&rule.access)?,
             presence: if rule.if_present {
                 Presence::IfPresent
             } else {
@@ -62,6 +62,11 @@ pub(super) fn path_rules(
         });
     }
     Ok(parsed)
+}
+
+/// Parses the rights that a policy file can grant.
+pub(super) fn access(value: &Spanned<String>) -> Result<Access, Flaw> {
+    one_of(value, &Access::IN_POLICIES, Access::word)
 }
 
 /// Parses a word of a closed set.
@@ -134,6 +139,21 @@ pub(super) fn is_name(text: &str) -> bool {
 pub fn is_variable_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(fits)
+}
+
+/// Returns true for a variable whose name says that its value is a secret.
+pub fn is_private_name(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let words = [
+        "KEY",
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "CREDENTIAL",
+        "AUTH",
+    ];
+    words.iter().any(|word| name.contains(word))
 }
 
 /// Parses text for an argument or an environment value, which must not contain NUL.

@@ -7,10 +7,11 @@ use model::report::{Baseline, BaselineOutcome};
 use model::secret::CREDENTIAL_HEADERS;
 use model::text::{count, grouped};
 
-/// Source of a requirement: a section of the specification, or the lock file.
+/// Source of a requirement: a section of the specification, the case, or the lock file.
 pub(super) fn asked_by(asked_by: &AskedBy) -> String {
     match asked_by {
         AskedBy::Specification(section) => format!("specification, section {section}"),
+        AskedBy::Case => "the case".to_owned(),
         AskedBy::LockFile => "the lock file".to_owned(),
     }
 }
@@ -20,7 +21,7 @@ pub(super) fn found(finding: &Finding) -> Vec<&str> {
     let found = finding.found.as_deref();
     match &finding.asked_by {
         AskedBy::LockFile => found.into_iter().flat_map(str::lines).collect(),
-        AskedBy::Specification(_) => found.into_iter().collect(),
+        AskedBy::Specification(_) | AskedBy::Case => found.into_iter().collect(),
     }
 }
 

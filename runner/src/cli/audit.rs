@@ -145,7 +145,7 @@ fn stub(of_policy: Scenario, asked: Option<&str>) -> Result<Option<Scenario>, Us
 }
 
 /// Puts the program's directory first in PATH, so that the program finds others that are installed with it.
-fn put_first_in_path(environment: &mut [Variable], program: &Path) {
+pub(super) fn put_first_in_path(environment: &mut [Variable], program: &Path) {
     let Some(directory) = program.parent().and_then(Path::to_str) else {
         return;
     };

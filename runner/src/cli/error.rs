@@ -66,6 +66,21 @@ pub(crate) enum UsageError {
     /// `{base_url}` is used with `--stub none`.
     #[error("cannot replace {{base_url}}: there is no stub")]
     NoStub,
+    /// An option for the client of a profile, with a case that has a client of its own.
+    #[error("the case has a client of its own, so {option} does not apply")]
+    ClientOfCase {
+        /// The option.
+        option: &'static str,
+    },
+    /// The file to write exists.
+    #[error("{path} exists")]
+    FileExists {
+        /// The file, escaped.
+        path: String,
+    },
+    /// A word of the program that a case file cannot hold.
+    #[error("a word of the program is not UTF-8, so no case file can hold it")]
+    NotUtf8,
     /// An unknown scenario.
     #[error("the stub has no scenario {name}")]
     NoScenario {
@@ -130,6 +145,11 @@ impl UsageError {
             Self::NeverShown { .. } => never_shown(),
             Self::VariableNotSet { name } => format!("give it a value: --env {name}=VALUE"),
             Self::NoStub => "leave out `--stub none` or {base_url}".into(),
+            Self::ClientOfCase { option } => {
+                format!("leave out {option}, or change [client] in the case")
+            }
+            Self::FileExists { .. } => "name another file, or remove this one".into(),
+            Self::NotUtf8 => "start the program by a script that holds the word".into(),
             Self::NoScenario { known, .. } => known.clone(),
             Self::StandardOutputTaken { format } => {
                 format!("give it a file: --report {}=FILE", format.word())

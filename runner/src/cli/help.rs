@@ -97,6 +97,17 @@ Exit codes:
 Examples:
   runner verify evidence";
 
+pub(super) const INIT_EXIT_CODES: &str = "\
+Exit codes:
+  0  the file is written, and accepts all that the program did
+  1  the file is written, and no rule accepts something that the program did
+  2  usage error, or the file exists or cannot be written
+  3  no run was possible, or the program did not end by itself
+
+Examples:
+  runner init agent.toml --env OPENAI_BASE_URL={base_url}/v1 --env OPENAI_API_KEY={credential} -- ./agent.py hello
+  runner run agent.toml";
+
 pub(super) const RUN_EXIT_CODES: &str = run_exit_codes!();
 
 pub(super) const EXIT_CODES: &str = concat!(

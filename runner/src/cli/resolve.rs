@@ -10,11 +10,11 @@ use report::Form;
 use super::options::{isolation, scenario};
 use super::{
     Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
-    RunOptions, SelftestOptions, UsageError, audit, reports,
+    RunOptions, SelftestOptions, UsageError, audit, init, inline, reports,
 };
 use crate::request::{
-    Baseline, ClientProgram, DiffRequest, DoctorAction, InitAction, PolicyAction, RunRequest,
-    SelftestRequest, VerifyRequest,
+    Baseline, ClientProgram, DiffRequest, DoctorAction, InitAction, InitRequest, PolicyAction,
+    RunRequest, SelftestRequest, VerifyRequest,
 };
 use crate::workload::Workload;
 
@@ -23,6 +23,8 @@ use crate::workload::Workload;
 pub(crate) enum Command {
     /// A run.
     Run(Box<RunRequest>),
+    /// Several runs that become a case file.
+    Init(Box<InitRequest>),
     /// An action on policy files.
     Policy(PolicyAction),
     /// A test of this machine.
@@ -43,7 +45,8 @@ impl Cli {
             CliCommand::CaseA(options)
             | CliCommand::CaseB(options)
             | CliCommand::Run { options, .. } => options.isolation,
-            CliCommand::Doctor(_)
+            CliCommand::Init(_)
+            | CliCommand::Doctor(_)
             | CliCommand::Selftest(_)
             | CliCommand::Diff(_)
             | CliCommand::Verify(_)
@@ -67,6 +70,10 @@ impl Cli {
                 return selftest_request(options).map(Command::Selftest);
             }
             CliCommand::Diff(options) => return Ok(Command::Diff(diff_request(options))),
+            CliCommand::Init(options) => {
+                let request = init::request(options, search_path)?;
+                return Ok(Command::Init(Box::new(request)));
+            }
             CliCommand::Verify(options) => {
                 return Ok(Command::Verify(VerifyRequest {
                     directory: options.directory,
@@ -87,40 +94,76 @@ impl Command {
     }
 }
 
+/// Profile of a run without `--profile`.
+const DEFAULT_PROFILE: &str = "reference";
+
+/// Rejects options for the client of a profile, which the case does not have.
+fn reject_profile(options: &RunOptions) -> Result<(), UsageError> {
+    let given = [
+        ("--client", options.client.is_some()),
+        ("--profile", options.profile.is_some()),
+        ("--plain", options.plain),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(UsageError::ClientOfCase { option }),
+        None => Ok(()),
+    }
+}
+
+/// Workload and program of a case that a profile spells.
+fn of_profile(
+    case: Case,
+    options: &RunOptions,
+    search_path: Option<&OsStr>,
+) -> Result<(Workload, ClientProgram), UsageError> {
+    let name = options.profile.as_deref();
+    let reference = Reference::parse(name.unwrap_or(OsStr::new(DEFAULT_PROFILE)));
+    let profile = policy::profile(&reference).map_err(UsageError::Profile)?;
+    profile.command_line(&case.invocation)?;
+    if !options.plain {
+        require_settings(&profile, &case)?;
+    }
+    let client = match &options.client {
+        None => ClientProgram::Reference,
+        Some(program) => ClientProgram::find(program, search_path)?,
+    };
+    let workload = Workload::Client {
+        expect: Box::new(case.expect.of_client(&profile)),
+        case: Box::new(case),
+        profile,
+        settings: if options.plain {
+            Settings::Plain
+        } else {
+            Settings::OfCase
+        },
+        asked_stub: options.stub.clone(),
+        further: options.client_args.clone(),
+    };
+    Ok((workload, client))
+}
+
 fn run_request(
     case: &Reference,
     options: RunOptions,
     search_path: Option<&OsStr>,
 ) -> Result<RunRequest, UsageError> {
-    let reports = reports::targets(options.report)?;
+    let reports = reports::targets(options.report.clone())?;
     let mut case = policy::case(case).map_err(UsageError::Case)?;
-    require_digest(&case, options.require_case)?;
+    require_digest(&case, options.require_case.clone())?;
     let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
     if let Some(name) = &options.stub {
         case.stub = scenario(name)?;
     }
-    let profile =
-        policy::profile(&Reference::parse(&options.profile)).map_err(UsageError::Profile)?;
-    profile.command_line(&case.invocation)?;
-    if !options.plain {
-        require_settings(&profile, &case)?;
-    }
-    let client = match options.client {
-        None => ClientProgram::Reference,
-        Some(program) => ClientProgram::find(&program, search_path)?,
+    let (workload, client) = match case.client.clone() {
+        Some(client) => {
+            reject_profile(&options)?;
+            let further = options.client_args;
+            inline::workload(case, &client, options.stub, further, search_path)?
+        }
+        None => of_profile(case, &options, search_path)?,
     };
     Ok(RunRequest {
-        workload: Workload::Client {
-            case: Box::new(case),
-            profile,
-            settings: if options.plain {
-                Settings::Plain
-            } else {
-                Settings::OfCase
-            },
-            asked_stub: options.stub,
-            further: options.client_args,
-        },
+        workload,
         client,
         reports,
         isolation,
@@ -199,7 +242,7 @@ fn policy_action(
 ) -> Result<PolicyAction, UsageError> {
     Ok(match command {
         PolicyCommand::List => PolicyAction::List,
-        PolicyCommand::Show { name } => PolicyAction::Show(name),
+        PolicyCommand::Show { policy } => PolicyAction::Show(Reference::parse(&policy)),
         PolicyCommand::Check { files } => PolicyAction::Check(files),
         PolicyCommand::Schema { form } => PolicyAction::Schema(form),
         PolicyCommand::Init { command } => PolicyAction::Init(init_action(command, search_path)?),

@@ -20,7 +20,8 @@ fn resolve(words: &[&str]) -> Result<Command, UsageError> {
 fn run(words: &[&str]) -> RunRequest {
     match resolve(words).unwrap() {
         Command::Run(request) => *request,
-        other @ (Command::Policy(_)
+        other @ (Command::Init(_)
+        | Command::Policy(_)
         | Command::Doctor(_)
         | Command::Selftest(_)
         | Command::Diff(_)
@@ -34,7 +35,7 @@ fn run(words: &[&str]) -> RunRequest {
 fn names(request: &RunRequest) -> (&str, &str) {
     match &request.workload {
         Workload::Client { case, profile, .. } => (&case.name, &profile.name),
-        Workload::Program(audit) => panic!("{audit:?}"),
+        Workload::Program(audit) | Workload::Inline { program: audit, .. } => panic!("{audit:?}"),
     }
 }
 
@@ -45,7 +46,7 @@ fn audit(words: &[&str]) -> (RunRequest, Audit) {
             let audit = audit.clone();
             (request, audit)
         }
-        Workload::Client { .. } => panic!("no audit"),
+        Workload::Client { .. } | Workload::Inline { .. } => panic!("no audit"),
     }
 }
 

@@ -95,18 +95,20 @@ impl ProgramPaths {
         let own = |name: &OsStr| Path::new(PROGRAM_DIRECTORY).join(name);
         match workload {
             Workload::Client { profile, .. } => Self::at(own(profile.names.program.as_ref())),
-            Workload::Program(audit) => match &audit.place {
-                ProgramLocation::Own { path } => Self {
-                    file: file.into(),
-                    path: path.clone(),
-                },
-                // The program keeps the name that it was called by, because multi-call programs depend on it.
-                ProgramLocation::Alone => {
-                    let called = audit.arguments.first().map(Path::new);
-                    let called = called.and_then(Path::file_name).or(file.file_name());
-                    Self::at(own(called.unwrap_or_default()))
+            Workload::Program(audit) | Workload::Inline { program: audit, .. } => {
+                match &audit.place {
+                    ProgramLocation::Own { path } => Self {
+                        file: file.into(),
+                        path: path.clone(),
+                    },
+                    // The program keeps the name that it was called by, because multi-call programs depend on it.
+                    ProgramLocation::Alone => {
+                        let called = audit.arguments.first().map(Path::new);
+                        let called = called.and_then(Path::file_name).or(file.file_name());
+                        Self::at(own(called.unwrap_or_default()))
+                    }
                 }
-            },
+            }
         }
     }
 

@@ -124,6 +124,7 @@ fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
             ],
             "the client",
         ),
+        Workload::Inline { .. } => ([policy_file("the case", origin), None], "the client"),
         Workload::Program(_) => ([policy_file("the policy", origin), None], "the program"),
     };
     let program = match &request.client {

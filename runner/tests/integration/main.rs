@@ -19,6 +19,7 @@ mod escapes;
 mod failures;
 mod help;
 mod inherited;
+mod inline;
 mod killed;
 mod kit;
 mod lookups;

@@ -1,6 +1,6 @@
 //! Checks of the bodies of the turn's requests, by their shapes, which hold no text.
 
-use model::case::{CacheControl, JsonKind};
+use model::case::expect::{BodyField, CacheControl, JsonKind, RequestRule};
 use model::digest;
 use model::evidence::Request;
 use model::journal::Content;
@@ -12,32 +12,34 @@ use super::outcome::{Deviation, JudgedRun, Outcome, absent, list, name, not_aske
 use super::{NotPassed, REQUESTS};
 
 pub(super) fn fields(run: &JudgedRun) -> Outcome {
-    for post in run.turns()? {
-        let body = object(post)?;
-        let faults = field_faults(run, body);
+    let asks = |rule: &RequestRule| rule.body.fields.is_some();
+    if !run.rules()?.rules.iter().any(asks) {
+        return not_asked("no rule of the requests lists the fields of its body");
+    }
+    let mut number = 0;
+    for (rule, post) in run.turns()? {
+        let Some(expected) = &rule.body.fields else {
+            continue;
+        };
+        number = expected.len();
+        let faults = field_faults(expected, object(post)?);
         if !faults.is_empty() {
             return Deviation::new("The top-level fields of the body differ.")
                 .at(name(post))
-                .expected(list(
-                    run.case
-                        .expect
-                        .body_fields
-                        .iter()
-                        .map(|field| field.name.as_str()),
-                ))
+                .expected(list(expected.iter().map(|field| field.name.as_str())))
                 .found(list(faults))
                 .failed();
         }
     }
-    let fields = count(run.case.expect.body_fields.len(), "field");
     Ok(format!(
-        "{fields}: exactly the listed ones, with their types."
+        "{}: exactly the listed ones, with their types.",
+        count(number, "field")
     ))
 }
 
 pub(super) fn messages_blocks(run: &JudgedRun) -> Outcome {
-    let blocks = run.case.expect.user_blocks;
-    for (post, shape) in run.shapes()? {
+    let mut number = 0;
+    for (post, shape, blocks) in run.shapes(|rule| rule.body.user_blocks)? {
         let Some(messages) = shape.get("messages") else {
             return absent("the body has no messages");
         };
@@ -50,29 +52,29 @@ pub(super) fn messages_blocks(run: &JudgedRun) -> Outcome {
             None => Err("no array".to_owned()),
         };
         expect_blocks(post, "one user message", blocks, found)?;
+        number = blocks;
     }
     Ok(format!(
         "One user message with {}.",
-        count(blocks, "text block")
+        count(number, "text block")
     ))
 }
 
 pub(super) fn system_blocks(run: &JudgedRun) -> Outcome {
-    let blocks = run.case.expect.system_blocks;
-    for (post, shape) in run.shapes()? {
+    let mut number = 0;
+    for (post, shape, blocks) in run.shapes(|rule| rule.body.system_blocks)? {
         let Some(system) = shape.get("system") else {
             return absent("the body has no system input");
         };
         expect_blocks(post, "system input", blocks, text_blocks(Some(system)))?;
+        number = blocks;
     }
-    Ok(format!("System input of {}.", count(blocks, "text block")))
+    Ok(format!("System input of {}.", count(number, "text block")))
 }
 
 pub(super) fn cache_control(run: &JudgedRun) -> Outcome {
-    let CacheControl::Marked { system_count, user } = &run.case.expect.cache_control else {
-        return not_asked("the case has no expectation of cache_control");
-    };
-    for (post, shape) in run.shapes()? {
+    for (post, shape, expected) in run.shapes(|rule| rule.body.cache_control.as_ref())? {
+        let CacheControl { system_count, user } = expected;
         let system = shape.get("system").and_then(Value::as_array);
         let content = shape
             .get("messages")
@@ -108,8 +110,7 @@ pub(super) fn cache_control(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn tools_empty(run: &JudgedRun) -> Outcome {
-    run.asks_for_no_tools()?;
-    for (post, shape) in run.shapes()? {
+    for (post, shape, ()) in run.shapes(|rule| rule.body.no_tools.then_some(()))? {
         match shape.get("tools") {
             None => return absent("the body has no tools"),
             Some(Value::Array(tools)) if tools.is_empty() => {}
@@ -130,7 +131,7 @@ pub(super) fn tools_empty(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn stream(run: &JudgedRun) -> Outcome {
-    for (post, shape) in run.shapes()? {
+    for (post, shape, ()) in run.shapes(|rule| rule.body.stream.then_some(()))? {
         match shape.get("stream") {
             None => return absent("the body has no stream"),
             Some(Value::Bool(true)) => {}
@@ -168,13 +169,12 @@ fn object(post: &Request) -> Result<&Map<String, Value>, NotPassed> {
         .failed_if_complete(if post.is_complete() { &[] } else { REQUESTS })
 }
 
-fn field_faults(run: &JudgedRun, body: &Map<String, Value>) -> Vec<String> {
-    let expected = &run.case.expect.body_fields;
+fn field_faults(expected: &[BodyField], body: &Map<String, Value>) -> Vec<String> {
     let missing = expected
         .iter()
         .filter_map(|field| match body.get(&field.name) {
             None => Some(format!("{} is missing", field.name)),
-            Some(value) if kind(value) == Some(field.kind) => None,
+            Some(value) if field.kind.is_none() || kind(value) == field.kind => None,
             Some(_) => Some(format!("{} has another type", field.name)),
         });
     let further = body

@@ -3,11 +3,13 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use model::case::Count;
 use model::evidence::{FileEntry, FileKind, Root};
-use model::text::is_invisible;
+use model::profile::{ExpectedFile, Files};
+use model::text::{count, is_invisible};
 
 use super::FILES;
-use super::outcome::{Deviation, JudgedRun, Outcome, absent, list};
+use super::outcome::{Deviation, JudgedRun, Outcome, absent, list, not_asked};
 
 pub(super) use model::expected::{STAMP_DIGITS, reason_for_file, stamp};
 
@@ -19,7 +21,9 @@ const PRIVATE: u32 = 0o600;
 const UNSAFE: u32 = 0o7022;
 
 pub(super) fn state_file(run: &JudgedRun) -> Outcome {
-    let path = &run.profile.files.state;
+    let Some(path) = &run.files()?.state else {
+        return not_asked("neither the case nor a profile names a state file");
+    };
     let deviation = Deviation::new("The application state file is not there.")
         .at(path)
         .expected("a regular file");
@@ -37,10 +41,13 @@ pub(super) fn state_file(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn backup(run: &JudgedRun) -> Outcome {
-    let prefix = &run.profile.files.backup_prefix;
+    let files = run.files()?;
+    let Some(prefix) = &files.backup_prefix else {
+        return not_asked("neither the case nor a profile names a backup");
+    };
     let expected = format!("one file: {prefix} and {STAMP_DIGITS} digits");
     let deviation = Deviation::new("There is not exactly one backup.").expected(expected);
-    let backups: Vec<_> = backups(run).collect();
+    let backups: Vec<_> = backups(run, files).collect();
     let [entry] = backups.as_slice() else {
         let deviation = deviation.found(list(backups.iter().map(|entry| entry.path.as_str())));
         return if backups.is_empty() {
@@ -55,7 +62,7 @@ pub(super) fn backup(run: &JudgedRun) -> Outcome {
             .found(entry.kind.with_article())
             .failed();
     }
-    let Some(stamp) = stamp(&run.profile.files, &entry.path) else {
+    let Some(stamp) = stamp(files, &entry.path) else {
         return deviation.at(&entry.path).found("another suffix").failed();
     };
     let (start, end) = run.evidence.wall;
@@ -70,8 +77,9 @@ pub(super) fn backup(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn modes(run: &JudgedRun) -> Outcome {
-    let state = in_home(run).filter(|entry| entry.path == run.profile.files.state);
-    let both: Vec<_> = state.chain(backups(run)).collect();
+    let files = run.files()?;
+    let state = in_home(run).filter(|entry| files.state.as_ref() == Some(&entry.path));
+    let both: Vec<_> = state.chain(backups(run, files)).collect();
     if let Some(entry) = both.iter().find(|entry| entry.mode != PRIVATE) {
         return Deviation::new(
             "A file of the client is accessible to other users, or not writable for its owner.",
@@ -81,11 +89,11 @@ pub(super) fn modes(run: &JudgedRun) -> Outcome {
         .found(format!("{:04o}", entry.mode))
         .failed();
     }
-    let files = &run.profile.files;
     let has_mode = |entry: &&FileEntry| matches!(entry.kind, FileKind::File | FileKind::Directory);
     let mut others = run.evidence.files.iter().filter(has_mode).filter(|entry| {
-        // `files/nothing-else` finds unexpected files already.
-        !entry.transient && entry.mode & UNSAFE != 0 && reason_for_file(files, entry).is_some()
+        // files/nothing-else finds unexpected files, and files/rules judges modes of rules.
+        let is_known = has_own_mode(files, entry) || reason_for_file(files, entry).is_none();
+        !entry.transient && entry.mode & UNSAFE != 0 && !is_known
     });
     if let Some(entry) = others.next() {
         return Deviation::new(
@@ -96,18 +104,68 @@ pub(super) fn modes(run: &JudgedRun) -> Outcome {
         .found(format!("{:04o}", entry.mode))
         .failed();
     }
-    if both.is_empty() {
+    if both.is_empty() && (files.state.is_some() || files.backup_prefix.is_some()) {
         return absent("neither the state file nor a backup is there");
     }
     Ok("Mode 0600 each, and only the owner can write to the directories.".to_owned())
 }
 
+/// Checks for a rule that says the mode of this file.
+fn has_own_mode(files: &Files, entry: &FileEntry) -> bool {
+    let mut rules = files.expected.iter();
+    rules.any(|rule| rule.mode.is_some() && is_of(rule, entry))
+}
+
+fn is_of(rule: &ExpectedFile, entry: &FileEntry) -> bool {
+    let is_plain = matches!(entry.kind, FileKind::File | FileKind::Directory);
+    is_plain && rule.root == entry.root && rule.path.matches(&entry.path) && !entry.transient
+}
+
+/// Judges the number and the modes of the files of each rule.
+pub(super) fn rules(run: &JudgedRun) -> Outcome {
+    let rules = run.files()?.expected.iter();
+    let judged = rules.filter(|rule| rule.mode.is_some() || rule.count != Count::ANY);
+    let judged: Vec<&ExpectedFile> = judged.collect();
+    if judged.is_empty() {
+        return not_asked("no rule of the files has a number or a mode");
+    }
+    for rule in &judged {
+        let place = format!("{}: {}", rule.root.word(), rule.path);
+        let found = run.evidence.files.iter().filter(|entry| is_of(rule, entry));
+        let found: Vec<&FileEntry> = found.collect();
+        if !rule.count.allows(found.len() as u64) {
+            let deviation = Deviation::new("A file of a rule is not there as often as expected.")
+                .at(place)
+                .expected(rule.count.words())
+                .found(count(found.len(), "file"));
+            return if (found.len() as u64) < rule.count.from {
+                deviation.failed_if_complete(FILES)
+            } else {
+                deviation.leftover().failed()
+            };
+        }
+        let wrong = |entry: &&&FileEntry| rule.mode.is_some_and(|mode| mode != entry.mode);
+        if let (Some(entry), Some(mode)) = (found.iter().find(wrong), rule.mode) {
+            return Deviation::new("A file does not have the mode of its rule.")
+                .at(self::place(entry))
+                .expected(format!("{mode:04o}"))
+                .found(format!("{:04o}", entry.mode))
+                .failed();
+        }
+    }
+    Ok(format!(
+        "{}: each as often as expected, with its mode.",
+        count(judged.len(), "rule")
+    ))
+}
+
 pub(super) fn nothing_else(run: &JudgedRun) -> Outcome {
+    let files = run.files()?;
     let further: Vec<_> = run
         .evidence
         .files
         .iter()
-        .filter(|entry| !entry.transient && reason_for_file(&run.profile.files, entry).is_none())
+        .filter(|entry| !entry.transient && reason_for_file(files, entry).is_none())
         .map(place)
         .collect();
     if further.is_empty() {
@@ -121,6 +179,9 @@ pub(super) fn nothing_else(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn no_transcript(run: &JudgedRun) -> Outcome {
+    if !run.files()?.no_transcript {
+        return not_asked("the case allows a transcript");
+    }
     let transcripts: Vec<_> = run
         .evidence
         .files
@@ -156,9 +217,9 @@ fn in_home<'a>(run: &JudgedRun<'a>) -> impl Iterator<Item = &'a FileEntry> {
 }
 
 /// Files whose path begins with the backup's prefix, well formed or not.
-fn backups<'a>(run: &JudgedRun<'a>) -> impl Iterator<Item = &'a FileEntry> {
-    let prefix = run.profile.files.backup_prefix.as_str();
-    in_home(run).filter(move |entry| entry.path.starts_with(prefix))
+fn backups<'a>(run: &JudgedRun<'a>, files: &'a Files) -> impl Iterator<Item = &'a FileEntry> {
+    let prefix = files.backup_prefix.as_deref();
+    in_home(run).filter(move |entry| prefix.is_some_and(|prefix| entry.path.starts_with(prefix)))
 }
 
 /// Text of a file, `home: .agent/log`, with its kind unless it is a regular file; hostile.

@@ -1,11 +1,12 @@
 //! Checks of request headers. Names are compared without regard to case.
 //!
-//! The checks apply to each `POST /v1/messages`; that of the beta header applies to the turn's only.
+//! The checks apply to each request of a rule; that of the beta header applies to the turn's only.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use model::evidence::{Request, RequestClass};
+use model::case::expect::{Auth, HeaderRules, Records, RequestRule};
+use model::evidence::Request;
 use model::journal::{Head, Host, REDACTED};
 use model::secret::CREDENTIAL_HEADERS;
 
@@ -25,17 +26,24 @@ const OWN_CHECK: [&str; 3] = ["x-api-key", "authorization", "user-agent"];
 /// Scheme before the credential in the header `authorization`.
 const BEARER: &str = "Bearer ";
 
-/// Judges all requests but the preflight, whose own check allows no credential. A message carries the run's credential
-/// once; any other request carries it once or not at all.
+/// Judges all requests but those without a credential, whose own check allows none. A request of a rule carries the
+/// run's credential once; any other request carries it once or not at all.
 pub(super) fn api_key_present(run: &JudgedRun) -> Outcome {
+    run.rules()?;
+    let Some(usual) = run.expect.credential_header() else {
+        return not_asked("no rule of the requests names the header of the credential");
+    };
     run.posts()?;
-    let is_judged = |request: &&Request| request.class != RequestClass::Preflight;
-    let header = run.profile.headers.credential.as_str();
-    for request in run.evidence.requests.iter().filter(is_judged) {
+    for request in &run.evidence.requests {
+        let (header, is_required) = match run.rule_of(request).map(|rule| &rule.auth) {
+            None => (usual, false),
+            Some(Auth::Header(header)) => (header.as_str(), true),
+            Some(Auth::None | Auth::Any) => continue,
+        };
         let values = request.header(header);
         let found = match values.as_slice() {
             [value] if is_credential(header, value) => continue,
-            [] if !request.is_post() => continue,
+            [] if !is_required => continue,
             [value] => key_value(value),
             [] => "0 times".to_owned(),
             several => {
@@ -52,7 +60,7 @@ pub(super) fn api_key_present(run: &JudgedRun) -> Outcome {
         .failed();
     }
     Ok(format!(
-        "{header} is present, with the credential of the run."
+        "{usual} is present, with the credential of the run."
     ))
 }
 
@@ -78,10 +86,13 @@ fn key_value(kept: &str) -> String {
 }
 
 pub(super) fn authorization_absent(run: &JudgedRun) -> Outcome {
-    if run.profile.headers.credential == "authorization" {
-        return not_asked("the profile has the credential in authorization");
+    run.rules()?;
+    match run.expect.credential_header() {
+        Some("authorization") => return not_asked("the credential belongs in authorization"),
+        Some(_) => {}
+        None => return not_asked("no rule of the requests names the header of the credential"),
     }
-    for post in run.posts()? {
+    for (_, post) in run.posts()? {
         let values = post.header("authorization");
         if !values.is_empty() {
             return Deviation::new("The message request carries authorization.")
@@ -94,35 +105,40 @@ pub(super) fn authorization_absent(run: &JudgedRun) -> Outcome {
     Ok("authorization is absent.".to_owned())
 }
 
+/// Judges the user agents. In requests for the turn, the version is that of the init record.
 pub(super) fn user_agent(run: &JudgedRun) -> Outcome {
-    let names = &run.profile.names;
-    let version = run.evidence.init().and_then(|init| {
-        init.json()?
-            .get(&run.profile.records.version_field)?
-            .as_str()
-    });
-    for post in run.posts()? {
-        let fits = |agent: &str| {
-            agent
-                .strip_prefix(names.cli_name.as_str())
-                .and_then(|rest| rest.strip_prefix('/'))
-                .and_then(|rest| rest.strip_suffix(" (external, sdk-cli)"))
-                .is_some_and(|found| {
-                    is_version(found) && version.is_none_or(|known| found == known)
-                })
-        };
-        let shown = version.unwrap_or("<version>");
-        let expected = format!("{}/{shown} (external, sdk-cli)", names.cli_name);
-        agent_fits(post, &expected, fits)?;
+    let mut rules = run.rules()?.rules.iter();
+    if !rules.any(|rule| rule.user_agent.is_some()) {
+        return not_asked("no rule of the requests has a user agent");
     }
-    for preflight in run.preflights() {
-        let fits = |agent: &str| {
-            agent
-                .strip_prefix(names.runtime.as_str())
-                .and_then(|rest| rest.strip_prefix('/'))
-                .is_some_and(is_version)
+    run.posts()?;
+    let field = match &run.expect.records {
+        Some(Records::AgentStream(stream)) => stream.names.as_ref(),
+        Some(Records::JsonLines) | None => None,
+    };
+    let version = field.and_then(|names| {
+        let init = run.evidence.init()?.json()?;
+        init.get(&names.version_field)?.as_str()
+    });
+    for (rule, request) in run.ruled() {
+        let Some(pattern) = rule.user_agent() else {
+            continue;
         };
-        agent_fits(preflight, &format!("{}/<version>", names.runtime), fits)?;
+        let version = version.filter(|_| rule.protocol.is_some());
+        let is_known = |found: &str| version.is_none_or(|known| found == known);
+        let fits = |agent: &str| {
+            let versions = pattern.versions(agent);
+            versions.is_some_and(|all| all.into_iter().all(is_known))
+        };
+        let agents = request.header("user-agent");
+        if !matches!(agents.as_slice(), [agent] if fits(agent)) {
+            let shown = version.unwrap_or("<version>");
+            return Deviation::new("The user agent is not the one of this client.")
+                .at(name(request))
+                .expected(pattern.to_string().replace("{version}", shown))
+                .found(list(agents))
+                .failed();
+        }
     }
     Ok(match version {
         Some(_) => "The client names itself, with the version of its init record.".to_owned(),
@@ -131,18 +147,22 @@ pub(super) fn user_agent(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn beta_families(run: &JudgedRun) -> Outcome {
-    let header = format!("{}-beta", run.profile.names.vendor);
-    for post in run.turns()? {
+    let mut rules = run.rules()?.rules.iter();
+    let Some(header) = rules
+        .find(|rule| !rule.families.is_empty())
+        .map(|rule| rule.beta_header.as_str())
+    else {
+        return not_asked("no rule of the requests has families of a beta header");
+    };
+    for (rule, post) in run.turns()? {
         let values: Vec<&str> = post
-            .header(&header)
+            .header(header)
             .iter()
             .flat_map(|value| value.split(','))
             .map(str::trim)
             .collect();
-        let missing: Vec<&str> = run
-            .profile
-            .headers
-            .beta_families
+        let missing: Vec<&str> = rule
+            .families
             .iter()
             .filter(|family| {
                 let dated = |value: &&str| value.strip_prefix(&family.prefix).is_some_and(is_date);
@@ -159,12 +179,12 @@ pub(super) fn beta_families(run: &JudgedRun) -> Outcome {
                 .failed_if_complete(if post.is_complete() { &[] } else { REQUESTS });
         }
     }
-    for preflight in run.preflights() {
-        if !preflight.header(&header).is_empty() {
+    for (_, preflight) in run.preflights() {
+        if !preflight.header(header).is_empty() {
             return Deviation::new("The preflight carries the beta header.")
                 .at(name(preflight))
                 .expected(format!("no {header} header"))
-                .found(list(preflight.header(&header)))
+                .found(list(preflight.header(header)))
                 .failed();
         }
     }
@@ -172,14 +192,21 @@ pub(super) fn beta_families(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn preflight_unauthenticated(run: &JudgedRun) -> Outcome {
+    let mut rules = run.rules()?.rules.iter();
+    if !rules.any(|rule| rule.auth == Auth::None) {
+        return not_asked("no rule is of requests without a credential");
+    }
     let mut preflights = run.preflights().peekable();
     if preflights.peek().is_none() {
         return absent("there was no preflight");
     }
-    for preflight in preflights {
-        let own = run.profile.headers.credential.as_str();
-        let known = CREDENTIAL_HEADERS.into_iter().filter(|name| *name != own);
-        let carried: Vec<&str> = std::iter::once(own)
+    let own = run.expect.credential_header();
+    for (_, preflight) in preflights {
+        let known = CREDENTIAL_HEADERS
+            .into_iter()
+            .filter(|name| Some(*name) != own);
+        let carried: Vec<&str> = own
+            .into_iter()
             .chain(known)
             .filter(|name| !preflight.header(name).is_empty())
             .collect();
@@ -195,12 +222,11 @@ pub(super) fn preflight_unauthenticated(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn nothing_else(run: &JudgedRun) -> Outcome {
-    let known = &run.profile.headers;
-    let posts = run.posts()?.into_iter().map(|post| (post, &known.message));
-    let preflights = run
-        .preflights()
-        .map(|preflight| (preflight, &known.preflight));
-    for (request, known) in posts.chain(preflights) {
+    run.posts()?;
+    for (rule, request) in run.ruled() {
+        let Some(known) = &rule.headers.allowed else {
+            continue;
+        };
         let unknown: Vec<&str> = request
             .headers()
             .iter()
@@ -208,26 +234,65 @@ pub(super) fn nothing_else(run: &JudgedRun) -> Outcome {
             .filter(|name| !known.iter().any(|known| known.eq_ignore_ascii_case(name)))
             .collect();
         if !unknown.is_empty() {
-            return Deviation::new("A request carries headers that the profile does not list.")
+            return Deviation::new("A request carries headers that its rule does not list.")
                 .at(name(request))
-                .expected("only header names of the profile")
+                .expected("only header names of the rule")
                 .found(list(unknown))
                 .failed();
         }
     }
     for request in &run.evidence.requests {
-        occurs_once(request, &run.profile.headers.credential)?;
+        occurs_once(run, request)?;
         host_fits(request, run.evidence.stub)?;
     }
-    Ok("Only header names of the profile, each as often as allowed.".to_owned())
+    Ok("Only header names of the rules, each as often as allowed.".to_owned())
+}
+
+/// Judges the names that a rule requires or forbids.
+pub(super) fn rules(run: &JudgedRun) -> Outcome {
+    let named = |rule: &RequestRule| {
+        let HeaderRules {
+            required,
+            forbidden,
+            ..
+        } = &rule.headers;
+        !required.is_empty() || !forbidden.is_empty()
+    };
+    if !run.rules()?.rules.iter().any(named) {
+        return not_asked("no rule of the requests requires or forbids a header");
+    }
+    let mut judged = run.ruled().filter(|(rule, _)| named(rule)).peekable();
+    if judged.peek().is_none() {
+        return absent("there was no request of such a rule");
+    }
+    for (rule, request) in judged {
+        let is_there = |name: &&String| !request.header(name).is_empty();
+        let missing = rule.headers.required.iter().filter(|name| !is_there(name));
+        let missing = missing.map(|name| format!("{name} is missing"));
+        let present = rule.headers.forbidden.iter().filter(is_there);
+        let present = present.map(|name| format!("{name} is there"));
+        let faults: Vec<String> = missing.chain(present).collect();
+        if !faults.is_empty() {
+            return Deviation::new("A request does not have the headers of its rule.")
+                .at(name(request))
+                .expected(format!(
+                    "with: {}; without: {}",
+                    list(&rule.headers.required),
+                    list(&rule.headers.forbidden)
+                ))
+                .found(list(faults))
+                .failed();
+        }
+    }
+    Ok("Every required header is there, and no forbidden one.".to_owned())
 }
 
 /// Fails for a header on two lines, unless its value is a list (RFC 9110, 5.3): servers may take either line.
-fn occurs_once(request: &Request, credential: &str) -> Result<(), NotPassed> {
-    let has_own_check = |name: &str| {
-        let is_of_the_turn = request.is_post() || request.class == RequestClass::Preflight;
-        is_of_the_turn && (OWN_CHECK.contains(&name) || name == credential)
-    };
+fn occurs_once(run: &JudgedRun, request: &Request) -> Result<(), NotPassed> {
+    let is_of_the_turn = run.rule_of(request).is_some();
+    let credential = run.expect.credential_header();
+    let has_own_check =
+        |name: &str| is_of_the_turn && (OWN_CHECK.contains(&name) || Some(name) == credential);
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     for (name, _) in request.headers() {
         *lines.entry(name.to_ascii_lowercase()).or_default() += 1;
@@ -276,22 +341,6 @@ fn host_fits(request: &Request, stub: Option<SocketAddr>) -> Result<(), NotPasse
         .failed()
 }
 
-fn agent_fits(
-    request: &Request,
-    expected: &str,
-    fits: impl Fn(&str) -> bool,
-) -> Result<(), NotPassed> {
-    let agents = request.header("user-agent");
-    if matches!(agents.as_slice(), [agent] if fits(agent)) {
-        return Ok(());
-    }
-    Deviation::new("The user agent is not the one of this client.")
-        .at(name(request))
-        .expected(expected)
-        .found(list(agents))
-        .failed()
-}
-
 /// Checks for a date: `20250219`, `2025-05-14`.
 fn is_date(text: &str) -> bool {
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -303,12 +352,4 @@ fn is_date(text: &str) -> bool {
         }
         _ => false,
     }
-}
-
-/// Checks for a version: `2.1.177`, `0.12.4-rc.1+build`. Only one token passes, so that no other text can follow.
-fn is_version(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_'))
 }

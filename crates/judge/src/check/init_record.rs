@@ -5,7 +5,7 @@ use model::profile::{InitField, InitList, RecordNames};
 use model::text::count;
 use serde_json::Value;
 
-use super::outcome::{Deviation, JudgedRun, Outcome, absent, list};
+use super::outcome::{Deviation, JudgedRun, Outcome, absent, list, not_asked};
 use super::records::name;
 
 /// Optional fields of `system/init` that must be arrays.
@@ -29,10 +29,12 @@ const STRINGS: [&str; 7] = [
 ];
 
 pub(super) fn init_fields(run: &JudgedRun) -> Outcome {
+    let Some(names) = &run.agent_stream()?.names else {
+        return not_asked("neither the case nor a profile names the fields of the init record");
+    };
     let Some((record, init)) = init(run) else {
         return absent("there is no init record");
     };
-    let names = &run.profile.records;
     let missing = names
         .init_fields
         .iter()
@@ -110,7 +112,9 @@ fn entry_name(entry: &Value) -> String {
 }
 
 pub(super) fn tools_empty(run: &JudgedRun) -> Outcome {
-    run.asks_for_no_tools()?;
+    if !run.agent_stream()?.no_tools {
+        return not_asked("the case does not ask for an empty list of tools");
+    }
     let Some((record, init)) = init(run) else {
         return absent("there is no init record");
     };

@@ -2,10 +2,11 @@
 //!
 //! Messages are our own text. Text of the client occurs only in `object`, `found` and reasons, cut to a limit.
 
-use model::case::{Case, Switch};
+use model::case::Expectations;
+use model::case::expect::{AgentStream, Auth, Records, RequestRule, Requests};
 use model::evidence::{Evidence, GapKind, Request, RequestClass};
 use model::journal::{Head, Host};
-use model::profile::Profile;
+use model::profile::Files;
 use model::text::truncated;
 use serde_json::Value;
 
@@ -107,34 +108,75 @@ pub(super) fn not_asked<T>(because: impl Into<String>) -> Result<T, NotPassed> {
 
 /// Input of the checks.
 pub(super) struct JudgedRun<'a> {
-    pub(super) case: &'a Case,
-    pub(super) profile: &'a Profile,
+    /// Expectations of the case for the client of this run.
+    pub(super) expect: &'a Expectations,
     pub(super) evidence: &'a Evidence,
 }
 
+/// A request with the rule that it matches.
+pub(super) type Ruled<'a> = (&'a RequestRule, &'a Request);
+
 impl<'a> JudgedRun<'a> {
-    /// All `POST /v1/messages`, with repetitions and those beside the turn; never empty.
-    pub(super) fn posts(&self) -> Result<Vec<&'a Request>, NotPassed> {
-        self.requests(Request::is_post)
-    }
-
-    /// Requests for the turn, with repetitions; never empty.
-    pub(super) fn turns(&self) -> Result<Vec<&'a Request>, NotPassed> {
-        self.requests(Request::is_turn)
-    }
-
-    /// Skips a check of empty tools unless the case asks the client for none.
-    pub(super) fn asks_for_no_tools(&self) -> Result<(), NotPassed> {
-        if self.case.invocation.switches.contains(&Switch::NoTools) {
-            Ok(())
-        } else {
-            not_asked("the case lacks the switch no-tools")
+    /// Rules of the requests; skips a check of a case without them.
+    pub(super) fn rules(&self) -> Result<&'a Requests, NotPassed> {
+        match &self.expect.requests {
+            Some(rules) => Ok(rules),
+            None => not_asked("the case has no [expect.requests]"),
         }
     }
 
-    fn requests(&self, wanted: fn(&Request) -> bool) -> Result<Vec<&'a Request>, NotPassed> {
-        let all = self.evidence.requests.iter();
-        let found: Vec<_> = all.filter(|request| wanted(request)).collect();
+    /// Rules of the files; skips a check of a case without them.
+    pub(super) fn files(&self) -> Result<&'a Files, NotPassed> {
+        match &self.expect.files {
+            Some(files) => Ok(files),
+            None => not_asked("the case has no [expect.files]"),
+        }
+    }
+
+    /// Form of standard output; skips a check of a case that does not judge it.
+    pub(super) fn records(&self) -> Result<&'a Records, NotPassed> {
+        match &self.expect.records {
+            Some(records) => Ok(records),
+            None => not_asked("the case has no [expect.records]"),
+        }
+    }
+
+    /// Records of a turn; skips a check of a case without them.
+    pub(super) fn agent_stream(&self) -> Result<&'a AgentStream, NotPassed> {
+        match self.records()? {
+            Records::AgentStream(stream) => Ok(stream),
+            Records::JsonLines => not_asked("the records of the case are not an agent-stream"),
+        }
+    }
+
+    /// Rule that a request matches, if any.
+    pub(super) fn rule_of(&self, request: &Request) -> Option<&'a RequestRule> {
+        let mut rules = self.expect.requests.iter().flat_map(|all| &all.rules);
+        rules.find(|rule| is_of(request, rule))
+    }
+
+    /// Requests with a rule, in order.
+    pub(super) fn ruled(&self) -> impl Iterator<Item = Ruled<'a>> {
+        let requests = self.evidence.requests.iter();
+        requests.filter_map(|request| Some((self.rule_of(request)?, request)))
+    }
+
+    /// All requests of a rule with a protocol, with repetitions and those beside the turn; never empty.
+    pub(super) fn posts(&self) -> Result<Vec<Ruled<'a>>, NotPassed> {
+        self.of_protocol(|_| true)
+    }
+
+    /// Requests for the turn, with repetitions; never empty.
+    pub(super) fn turns(&self) -> Result<Vec<Ruled<'a>>, NotPassed> {
+        self.of_protocol(is_turn)
+    }
+
+    fn of_protocol(&self, wanted: fn(&Request) -> bool) -> Result<Vec<Ruled<'a>>, NotPassed> {
+        self.rules()?;
+        let found: Vec<_> = self
+            .ruled()
+            .filter(|(rule, request)| rule.protocol.is_some() && wanted(request))
+            .collect();
         if found.is_empty() {
             absent("there was no message request")
         } else {
@@ -142,19 +184,24 @@ impl<'a> JudgedRun<'a> {
         }
     }
 
-    pub(super) fn preflights(&self) -> impl Iterator<Item = &'a Request> {
-        self.evidence
-            .requests
-            .iter()
-            .filter(|request| request.class == RequestClass::Preflight)
+    /// Requests that must carry no credential.
+    pub(super) fn preflights(&self) -> impl Iterator<Item = Ruled<'a>> {
+        self.ruled().filter(|(rule, _)| rule.auth == Auth::None)
     }
 
-    /// Requests of [`JudgedRun::turns`] with the shapes of their bodies; never empty.
-    pub(super) fn shapes(&self) -> Result<Vec<(&'a Request, &'a Value)>, NotPassed> {
+    /// Requests of [`JudgedRun::turns`] with the shapes of their bodies, whose rule has an expectation; never empty.
+    pub(super) fn shapes<T>(
+        &self,
+        expectation: impl Fn(&'a RequestRule) -> Option<T>,
+    ) -> Result<Vec<(&'a Request, &'a Value, T)>, NotPassed> {
+        let asks = |rule: &'a RequestRule| expectation(rule).is_some();
+        if !self.rules()?.rules.iter().any(asks) {
+            return not_asked("no rule of the requests asks for this part of the body");
+        }
         let shapes: Vec<_> = self
             .turns()?
             .into_iter()
-            .filter_map(|request| request.shape().map(|shape| (request, shape)))
+            .filter_map(|(rule, request)| Some((request, request.shape()?, expectation(rule)?)))
             .collect();
         if shapes.is_empty() {
             absent("the message request has no whole JSON body")
@@ -162,6 +209,20 @@ impl<'a> JudgedRun<'a> {
             Ok(shapes)
         }
     }
+}
+
+/// Checks for a request of a rule: by method and path.
+pub(super) fn is_of(request: &Request, rule: &RequestRule) -> bool {
+    let Head::Request { method, path, .. } = &request.head else {
+        return false;
+    };
+    *method == rule.method && rule.path.matches(path)
+}
+
+/// Checks for a request for the turn. The stub does not classify requests of paths that it does not serve.
+fn is_turn(request: &Request) -> bool {
+    let is_unserved = request.class == RequestClass::Unknown && !request.is_post();
+    request.is_turn() || is_unserved
 }
 
 /// Name of a request: `request 2`.

@@ -1,17 +1,32 @@
 //! Checks of the client's exit and of its remaining processes.
 
+use std::collections::BTreeSet;
+
+use model::case::expect::ExpectedExit;
 use model::evidence::{Evidence, Exit, GRACE};
 
-use super::outcome::{Deviation, JudgedRun, Outcome, list};
+use super::outcome::{Deviation, JudgedRun, Outcome, list, not_asked};
 
 pub(super) fn exit_zero(run: &JudgedRun) -> Outcome {
-    let deviation = Deviation::new("The client did not exit with 0.").expected("exit code 0");
+    let Some(expected) = run.expect.exit else {
+        return not_asked("the case has no [expect.exit]");
+    };
+    let wanted = match expected {
+        ExpectedExit::Code(code) => format!("exit code {code}"),
+        ExpectedExit::AnyCode => "an exit code".to_owned(),
+    };
+    let deviation = Deviation::new("The client did not exit as expected.").expected(wanted);
     let exit = run.evidence.exit;
-    if run.evidence.is_stub_lost() && exit != Exit::Code(0) {
+    let fits = match (exit, expected) {
+        (Exit::Code(_), ExpectedExit::AnyCode) => true,
+        (exit, ExpectedExit::Code(code)) => exit == Exit::Code(code),
+        (_, ExpectedExit::AnyCode) => false,
+    };
+    if run.evidence.is_stub_lost() && !fits {
         return deviation.undecided("the stub was lost before the client ended");
     }
     let found = match exit {
-        Exit::Code(0) => return Ok("The client exited with 0.".to_owned()),
+        Exit::Code(code) if fits => return Ok(format!("The client exited with {code}.")),
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("ended by signal {signal}"),
         Exit::Timeout(after) => {
@@ -26,6 +41,27 @@ pub(super) fn exit_zero(run: &JudgedRun) -> Outcome {
         Exit::NotStarted => return deviation.undecided("the client was never started"),
     };
     deviation.found(run.evidence.at_limit(found)).failed()
+}
+
+/// Judges which programs were started beside the client's own.
+pub(super) fn programs(run: &JudgedRun) -> Outcome {
+    let Some(rules) = &run.expect.programs else {
+        return not_asked("the case has no [expect.programs]");
+    };
+    let processes = &run.evidence.processes;
+    let own = processes.first().map(|process| process.program.as_str());
+    let is_known = |program: &str| {
+        Some(program) == own || rules.iter().any(|rule| rule.program.matches(program))
+    };
+    let others = processes.iter().map(|process| process.program.as_str());
+    let others = BTreeSet::from_iter(others.filter(|program| !is_known(program)));
+    if !others.is_empty() {
+        return Deviation::new("The client started programs that the case does not list.")
+            .expected("the client's own program, and those of the rules")
+            .found(list(others))
+            .failed();
+    }
+    Ok("The client started no program but those of the rules.".to_owned())
 }
 
 pub(super) fn no_survivors(evidence: &Evidence) -> Outcome {

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
-use model::evidence::{Before, Evidence, Line, ProviderEvent, Record, Request, UNFINISHED};
+use model::evidence::{Before, Evidence, Line, ProviderEvent, Record, UNFINISHED};
 use model::text::count;
 use serde_json::Value;
 
-use super::outcome::{self, Deviation, JudgedRun, NotPassed, Outcome, absent, list, not_asked};
+use super::outcome::{
+    self, Deviation, JudgedRun, NotPassed, Outcome, Ruled, absent, list, not_asked,
+};
 use super::{BOTH, ORDER, RECORDS, REQUESTS};
 
 /// Provider events that have a record. The public SDKs omit `ping` and unknown kinds; a client may show them.
@@ -20,7 +22,9 @@ const KNOWN_EVENTS: [&str; 6] = [
 ];
 /// Type and subtype of a record. They are separate, so that no type text can imitate a pair.
 type Step<'a> = (Option<&'a str>, Option<&'a str>);
+
 pub(super) fn json_lines(run: &JudgedRun) -> Outcome {
+    run.records()?;
     let records = &run.evidence.records;
     if records.is_empty() {
         return absent("standard output is empty");
@@ -46,8 +50,9 @@ pub(super) fn json_lines(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn sequence(run: &JudgedRun) -> Outcome {
-    let expected = expected_sequence(run);
-    let found: Vec<&Record> = judged_records(run).collect();
+    let is_partial = run.agent_stream()?.partial_messages;
+    let expected = expected_sequence(run.evidence, is_partial);
+    let found: Vec<&Record> = judged_records(run.evidence, is_partial).collect();
     let positions = expected.len().max(found.len());
     for position in 0..positions {
         let (wanted, got) = (expected.get(position), found.get(position));
@@ -88,6 +93,7 @@ pub(super) fn sequence(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn init_before_post(run: &JudgedRun) -> Outcome {
+    run.agent_stream()?;
     run.turns()?;
     let status = run
         .evidence
@@ -121,7 +127,7 @@ pub(super) fn init_before_post(run: &JudgedRun) -> Outcome {
 /// Compares records and provider events one by one. A client may omit all events of an unknown kind, as the public SDKs
 /// do. If one record shows such a kind, each event of that kind needs its record, unchanged and in order.
 pub(super) fn events_match_provider(run: &JudgedRun) -> Outcome {
-    if !run.case.expect.partial_messages {
+    if !run.agent_stream()?.partial_messages {
         return not_asked("the case does not ask for partial messages");
     }
     let optional = optional_events(run.evidence);
@@ -173,6 +179,7 @@ pub(super) fn events_match_provider(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn assistant_text(run: &JudgedRun) -> Outcome {
+    run.agent_stream()?;
     let Some(record) = run
         .evidence
         .records
@@ -199,7 +206,7 @@ pub(super) fn assistant_text(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn assistant_position(run: &JudgedRun) -> Outcome {
-    if !run.case.expect.partial_messages {
+    if !run.agent_stream()?.partial_messages {
         return not_asked("the position was observed with partial messages only");
     }
     let records = &run.evidence.records;
@@ -233,6 +240,7 @@ pub(super) fn assistant_position(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn result_success(run: &JudgedRun) -> Outcome {
+    run.agent_stream()?;
     let Some(last) = run.evidence.records.last() else {
         return absent("standard output is empty");
     };
@@ -261,7 +269,7 @@ fn whole_answer(run: &JudgedRun, result: &Record) -> Result<(), NotPassed> {
         return Ok(());
     };
     let answers = run.evidence.answers();
-    let cut = |turn: &&Request| Some(format!("{}: {}", outcome::name(turn), answers.cut(turn)?));
+    let cut = |(_, turn): &Ruled| Some(format!("{}: {}", outcome::name(turn), answers.cut(turn)?));
     let cuts: Vec<String> = turns.iter().filter_map(cut).collect();
     if cuts.len() < turns.len() {
         return Ok(());
@@ -274,15 +282,14 @@ fn whole_answer(run: &JudgedRun, result: &Record) -> Result<(), NotPassed> {
 }
 
 /// Sequence of section 6.2 with the sent events, without the aggregate, whose position another check judges.
-fn expected_sequence<'a>(run: &JudgedRun<'a>) -> Vec<Step<'a>> {
+fn expected_sequence(evidence: &Evidence, is_partial: bool) -> Vec<Step<'_>> {
     let mut steps = vec![
         (Some("system"), Some("init")),
         (Some("system"), Some("status")),
     ];
-    if run.case.expect.partial_messages {
+    if is_partial {
         steps.extend(
-            known_events(run.evidence)
-                .map(|event| (Some("stream_event"), Some(event.event.as_str()))),
+            known_events(evidence).map(|event| (Some("stream_event"), Some(event.event.as_str()))),
         );
     }
     steps.push((Some("result"), None));
@@ -305,12 +312,10 @@ fn step(record: &Record) -> Step<'_> {
 
 /// Records that the sequence covers. Other checks judge lines that are no record, the aggregate, and, with partial
 /// messages, sent events of unknown kinds.
-fn judged_records<'a>(run: &JudgedRun<'a>) -> impl Iterator<Item = &'a Record> {
-    let evidence = run.evidence;
-    let has_own_check = run.case.expect.partial_messages;
+fn judged_records(evidence: &Evidence, is_partial: bool) -> impl Iterator<Item = &Record> {
     let optional = optional_events(evidence);
     evidence.records.iter().filter(move |record| {
-        let is_optional = has_own_check && is_event_of(record, &optional);
+        let is_optional = is_partial && is_event_of(record, &optional);
         record.json().is_some() && !is_assistant(record) && !is_optional
     })
 }

@@ -2,30 +2,26 @@
 
 use std::collections::HashMap;
 
-use model::case::Preflight;
+use model::case::expect::{Order, RequestRule, Requests};
 use model::evidence::{Connection, Request, RequestClass};
 use model::expected::is_expected_side_request;
 use model::journal::{End, Head, Host};
 use model::text::count;
 
-use super::outcome::{Deviation, JudgedRun, Outcome, absent, describe, list, name, not_asked};
+use super::outcome::{
+    Deviation, JudgedRun, Outcome, absent, describe, is_of, list, name, not_asked,
+};
 use super::{PROCESSES, REQUESTS};
 
-/// Preflight to the provider.
-const PREFLIGHT: (Host, RequestClass) = (Host::Stub, RequestClass::Preflight);
-/// Message request to the provider.
-const MESSAGE: (Host, RequestClass) = (Host::Stub, RequestClass::Message);
-
 pub(super) fn first_and_only(run: &JudgedRun) -> Outcome {
-    if run.case.expect.preflight != Preflight::Forbidden {
-        return not_asked("the case allows a preflight: requests/sequence is its check");
-    }
+    let Some(rule) = run.rules()?.only() else {
+        return not_asked("the case allows more than one request: requests/sequence is its check");
+    };
+    let wanted = rule.words();
     match run.evidence.requests.as_slice() {
-        [only] if only.class == RequestClass::Message && only.host == Host::Stub => {
-            Ok("One request was served, and it is POST /v1/messages.".to_owned())
-        }
+        [only] if is_first(run, only) => Ok(format!("One request was served, and it is {wanted}.")),
         all => Deviation::new("The message request is not the first and only request.")
-            .expected("1 request: POST /v1/messages")
+            .expected(format!("1 request: {wanted}"))
             .found(listing(all))
             .failed_if_complete(match all {
                 [only] if is_known(only) => &[],
@@ -35,65 +31,119 @@ pub(super) fn first_and_only(run: &JudgedRun) -> Outcome {
     }
 }
 
+/// Checks for a request of the only rule, which is neither repeated nor beside the turn.
+fn is_first(run: &JudgedRun, request: &Request) -> bool {
+    let rule = run.rule_of(request).filter(|rule| rule.count.to != Some(0));
+    let is_repeated = request.class == RequestClass::Retry;
+    rule.is_some() && request.host == Host::Stub && request.side.is_none() && !is_repeated
+}
+
 /// Checks for a request that no lost part of the journal could change.
 fn is_known(request: &Request) -> bool {
     request.is_complete() || matches!(request.head, Head::Malformed { .. })
 }
 
 pub(super) fn sequence(run: &JudgedRun) -> Outcome {
-    if run.case.expect.preflight != Preflight::OptionalFirst {
-        return not_asked("the case forbids a preflight: requests/first-and-only is its check");
+    let rules = run.rules()?;
+    if rules.only().is_some() {
+        return not_asked("the case allows one request only: requests/first-and-only is its check");
     }
     let (beside, others): (Vec<_>, Vec<_>) = run
         .evidence
         .requests
         .iter()
-        .partition(|request| is_expected_side_request(&run.profile.side_requests, request));
-    let asked = |request: &&Request| (request.host, request.class);
+        .partition(|request| is_expected_side_request(&run.expect.side_requests, request));
     let known = others.iter().copied().filter(|request| is_known(request));
-    let known: Vec<(Host, RequestClass)> = known.map(|request| asked(&request)).collect();
-    let asked: Vec<(Host, RequestClass)> = others.iter().map(asked).collect();
-    let sequence = match asked.as_slice() {
-        [MESSAGE] => "POST /v1/messages, without a preflight",
-        [PREFLIGHT, MESSAGE] => "HEAD /, then POST /v1/messages",
-        _ => {
-            return Deviation::new(
-                "The requests are not an optional HEAD / and then one POST /v1/messages.",
-            )
-            .expected("HEAD / first or not at all, POST /v1/messages, nothing else")
+    let known: Vec<Option<usize>> = known.map(|request| place(rules, request)).collect();
+    let all: Vec<Option<usize>> = others.iter().map(|request| place(rules, request)).collect();
+    let is_whole = rules.rules.iter().enumerate().all(|(number, rule)| {
+        let found = all.iter().filter(|place| **place == Some(number)).count();
+        rule.count.allows(found as u64)
+    });
+    if !is_whole || !is_possible(rules, &all) {
+        return Deviation::new("The requests are not those that the case lists.")
+            .expected(expected_sequence(rules))
             .found(listing(&run.evidence.requests))
-            .failed_if_complete(match known.as_slice() {
-                [] | [PREFLIGHT] | [MESSAGE] | [PREFLIGHT, MESSAGE] => REQUESTS,
-                _ => &[],
+            .failed_if_complete(if is_possible(rules, &known) {
+                REQUESTS
+            } else {
+                &[]
             });
-        }
-    };
+    }
+    let sequence = others.iter().map(|request| describe(request));
+    let sequence = list(sequence);
     Ok(match beside.len() {
-        0 => format!("{sequence}."),
+        0 => format!("The requests are those that the case lists: {sequence}."),
         number => format!(
-            "{sequence}, beside {} that the profile expects.",
+            "The requests are those that the case lists: {sequence}, beside {} that the profile expects.",
             count(number, "request")
         ),
     })
 }
 
+/// Number of the rule that a request to the provider matches.
+fn place(rules: &Requests, request: &Request) -> Option<usize> {
+    let mut rules = rules.rules.iter();
+    rules.position(|rule| {
+        let is_first = rule.protocol.is_none() || request.class != RequestClass::Retry;
+        request.host == Host::Stub && request.side.is_none() && is_first && is_of(request, rule)
+    })
+}
+
+/// Checks whether further requests could complete these to the listed ones.
+fn is_possible(rules: &Requests, places: &[Option<usize>]) -> bool {
+    let Some(places) = places.iter().copied().collect::<Option<Vec<usize>>>() else {
+        return false;
+    };
+    let in_order = rules.order == Order::Any || places.is_sorted();
+    let within = rules.rules.iter().enumerate().all(|(number, rule)| {
+        let found = places.iter().filter(|place| **place == number).count() as u64;
+        rule.count.to.is_none_or(|to| found <= to)
+    });
+    in_order && within
+}
+
+/// Text `HEAD / at most once, POST /v1/messages once, in this order, nothing else`.
+fn expected_sequence(rules: &Requests) -> String {
+    let order = match rules.order {
+        Order::Listed => "in this order, ",
+        Order::Any => "",
+    };
+    let rules = rules.rules.iter();
+    let rules = rules.map(|rule| format!("{} {}", rule.words(), rule.count.words()));
+    format!("{}, {order}nothing else", list(rules))
+}
+
 pub(super) fn post_count(run: &JudgedRun) -> Outcome {
-    match run
-        .evidence
-        .requests
-        .iter()
-        .filter(|request| request.is_post())
-        .count()
-    {
-        1 => Ok("Exactly one POST /v1/messages.".to_owned()),
-        posts => Deviation::new("There is not exactly one POST /v1/messages.")
-            .expected("1 message request")
-            .found(count(posts, "message request"))
-            .failed_if_complete(if posts == 0 { REQUESTS } else { &[] }),
+    let rules = run.rules()?.rules.iter();
+    let rules: Vec<&RequestRule> = rules.filter(|rule| rule.protocol.is_some()).collect();
+    if rules.is_empty() {
+        return not_asked("no rule of the requests has a protocol");
     }
+    for rule in &rules {
+        let found = run.ruled().filter(|(of, _)| of.name == rule.name).count() as u64;
+        if !rule.count.allows(found) {
+            return Deviation::new(format!(
+                "{} was not sent as often as expected.",
+                rule.words()
+            ))
+            .expected(rule.count.words())
+            .found(count(found as usize, "message request"))
+            .failed_if_complete(if found < rule.count.from {
+                REQUESTS
+            } else {
+                &[]
+            });
+        }
+    }
+    let counts = rules
+        .iter()
+        .map(|rule| format!("{} {}", rule.words(), rule.count.words()));
+    Ok(format!("As often as expected: {}.", list(counts)))
 }
 
 pub(super) fn connections(run: &JudgedRun) -> Outcome {
+    run.rules()?;
     let all = &run.evidence.connections;
     if all.is_empty() {
         return absent("no connection was accepted");
@@ -145,19 +195,18 @@ pub(super) fn connections(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn query(run: &JudgedRun) -> Outcome {
-    let asked: Vec<_> = run.posts()?.into_iter().chain(run.preflights()).collect();
-    for request in asked {
+    run.posts()?;
+    for (rule, request) in run.ruled() {
         let query = query_of(request);
-        let named = request.is_post() && run.profile.queries.iter().any(|known| known == query);
-        if !query.is_empty() && !named {
-            return Deviation::new("A request has a query that the profile does not name.")
+        if !query.is_empty() && !rule.queries.iter().any(|known| known == query) {
+            return Deviation::new("A request has a query that its rule does not name.")
                 .at(name(request))
-                .expected(allowed(request, &run.profile.queries))
+                .expected(allowed(&rule.queries))
                 .found(query)
                 .failed();
         }
     }
-    Ok("No query but those that the profile names.".to_owned())
+    Ok("No query but those that the rules name.".to_owned())
 }
 
 /// Query of a request; a missing query is empty.
@@ -168,11 +217,11 @@ fn query_of(request: &Request) -> &str {
     }
 }
 
-fn allowed(request: &Request, queries: &[String]) -> String {
-    if request.is_post() && !queries.is_empty() {
-        format!("none, or one of: {}", list(queries))
-    } else {
+fn allowed(queries: &[String]) -> String {
+    if queries.is_empty() {
         "none".to_owned()
+    } else {
+        format!("none, or one of: {}", list(queries))
     }
 }
 

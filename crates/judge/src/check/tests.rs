@@ -9,6 +9,7 @@ use model::finding::{holds_for_any_program, ids};
 use super::*;
 
 mod body;
+mod expectations;
 mod files;
 mod headers;
 mod lost;
@@ -19,7 +20,7 @@ mod run;
 
 /// Ids with this status after a change to a perfect run.
 fn with_status(status: Status, fixture: &Fixture) -> Vec<std::borrow::Cow<'static, str>> {
-    let findings = check(&fixture.case, &fixture.profile, &fixture.evidence);
+    let findings = check(&fixture.expect(), &fixture.evidence);
     findings
         .into_iter()
         .filter(|finding| finding.status == status)
@@ -28,7 +29,7 @@ fn with_status(status: Status, fixture: &Fixture) -> Vec<std::borrow::Cow<'stati
 }
 
 fn finding(id: &str, fixture: &Fixture) -> Finding {
-    let findings = check(&fixture.case, &fixture.profile, &fixture.evidence);
+    let findings = check(&fixture.expect(), &fixture.evidence);
     findings
         .into_iter()
         .find(|finding| finding.id == id)
@@ -36,7 +37,7 @@ fn finding(id: &str, fixture: &Fixture) -> Finding {
 }
 
 fn verdict_of(fixture: &Fixture) -> Verdict {
-    let findings = check(&fixture.case, &fixture.profile, &fixture.evidence);
+    let findings = check(&fixture.expect(), &fixture.evidence);
     verdict(&findings, &fixture.evidence)
 }
 
@@ -67,11 +68,17 @@ fn a_perfect_case_b_passes_all_but_what_it_does_not_ask() {
     let fixture = case_b();
     assert_eq!(
         with_status(Status::Skipped, &fixture),
-        ["requests/sequence", "headers/preflight-unauthenticated"]
+        [
+            "requests/sequence",
+            "headers/preflight-unauthenticated",
+            "headers/rules",
+            "files/rules",
+            "process/programs"
+        ]
     );
     assert_eq!(
         with_status(Status::Passed, &fixture).len(),
-        CHECKS.len() - 2
+        CHECKS.len() - 5
     );
     assert_eq!(verdict_of(&fixture), Verdict::Passed);
 }
@@ -81,11 +88,17 @@ fn a_perfect_case_a_passes_all_but_what_it_does_not_ask() {
     let fixture = case_a();
     assert_eq!(
         with_status(Status::Skipped, &fixture),
-        ["requests/first-and-only", "body/cache-control"]
+        [
+            "requests/first-and-only",
+            "headers/rules",
+            "body/cache-control",
+            "files/rules",
+            "process/programs"
+        ]
     );
     assert_eq!(
         with_status(Status::Passed, &fixture).len(),
-        CHECKS.len() - 2
+        CHECKS.len() - 5
     );
     assert_eq!(verdict_of(&fixture), Verdict::Passed);
 }
@@ -103,6 +116,7 @@ fn checks_are_those_of_the_model_in_its_order() {
 fn every_check_has_a_deviation_that_names_it() {
     let named = [
         body::NAMED,
+        expectations::NAMED,
         files::NAMED,
         headers::NAMED,
         outbound::NAMED,
@@ -117,12 +131,13 @@ fn every_check_has_a_deviation_that_names_it() {
 #[test]
 fn every_failed_finding_says_what_was_expected_and_what_was_found() {
     let mut fixture = case_b();
+    let expect = fixture.expect();
     let evidence = &mut fixture.evidence;
     evidence.requests.clear();
     evidence.records.truncate(1);
     evidence.files.clear();
     evidence.exit = Exit::Code(1);
-    let findings = check(&fixture.case, &fixture.profile, evidence);
+    let findings = check(&expect, evidence);
     for finding in findings
         .iter()
         .filter(|finding| finding.status == Status::Failed)
@@ -177,7 +192,13 @@ fn a_gap_never_lets_a_check_pass_that_needs_what_is_missing() {
             .iter()
             .filter(|check| check.needs.contains(&kind))
             .map(|check| check.id);
-        let asked = needing.filter(|id| *id != "requests/sequence");
+        let not_asked = [
+            "requests/sequence",
+            "headers/rules",
+            "files/rules",
+            "process/programs",
+        ];
+        let asked = needing.filter(|id| !not_asked.contains(id));
         assert_eq!(
             with_status(Status::Errored, &fixture),
             asked.collect::<Vec<_>>(),

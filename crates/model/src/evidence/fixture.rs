@@ -11,7 +11,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::case::{CacheControl, Case, Preflight};
+use crate::case::expect::{AgentStream, Records, RequestRule, Requests};
+use crate::case::{Case, Expectations};
 use crate::journal::{Body, Content, End, Head, Host};
 use crate::profile::Profile;
 
@@ -24,7 +25,7 @@ use policy::{case, profile};
 
 pub use change::*;
 pub use ledger::PROMPTS;
-pub use policy::limits;
+pub use policy::{limits, rule};
 
 /// Start of every fixture, in milliseconds of the epoch.
 pub const STARTED_MS: u64 = 1_780_000_000_000;
@@ -41,16 +42,40 @@ pub struct Fixture {
     pub evidence: Evidence,
 }
 
+impl Fixture {
+    /// Expectations of the case for the client of the profile.
+    pub fn expect(&self) -> Expectations {
+        self.case.expect.of_client(&self.profile)
+    }
+
+    /// Rules of the requests.
+    pub fn rules(&mut self) -> &mut Requests {
+        self.case.expect.requests.as_mut().expect("rules")
+    }
+
+    /// Expected records.
+    pub fn stream(&mut self) -> &mut AgentStream {
+        match &mut self.case.expect.records {
+            Some(Records::AgentStream(stream)) => stream,
+            Some(Records::JsonLines) | None => panic!("expected an agent stream"),
+        }
+    }
+
+    /// Rule of the message request.
+    pub fn message(&mut self) -> &mut RequestRule {
+        &mut self.rules().rules[1]
+    }
+}
+
 /// Case A with its preflight.
 pub fn case_a() -> Fixture {
     let mut run = case_b();
     run.case.name = "case-a".to_owned();
-    run.case.expect.preflight = Preflight::OptionalFirst;
-    run.case.expect.cache_control = CacheControl::NotChecked;
-    run.case
-        .expect
-        .body_fields
-        .retain(|field| field.name != "output_config");
+    run.rules().rules[0].count.to = Some(1);
+    let body = &mut run.message().body;
+    body.cache_control = None;
+    let fields = body.fields.as_mut().expect("fields");
+    fields.retain(|field| field.name != "output_config");
 
     let evidence = &mut run.evidence;
     let connection = &evidence.connections[0];

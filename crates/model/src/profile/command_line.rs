@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::template::{Piece, pieces};
 use super::{Cases, ClientOption, Profile, VALUE, Variable};
-use crate::case::Invocation;
+use crate::policy::Invocation;
 
 /// An option of a case that the profile does not spell.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -8,6 +8,7 @@
 //! | `{hex}` | hexadecimal digits in lower case |
 //! | `{alnum}` | letters and digits of ASCII, as mkstemp(3) chooses them |
 //! | `{uuid}` | five groups of hexadecimal digits in lower case (RFC 9562, section 4) |
+//! | `{version}` | letters, digits, `.`, `-`, `+` and `_`, as in `2.1.177` or `0.12.4-rc.1+build` |
 //!
 //! A placeholder matches a maximal run of its characters, at least one; all other text matches exactly. No placeholder
 //! matches a `/`.
@@ -40,20 +41,21 @@ pub struct PathPattern {
 
 /// A part of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     Text(String),
     Placeholder(Placeholder),
 }
 
 closed_set! {
     /// Kind of a placeholder.
-    enum Placeholder {
+    pub(super) enum Placeholder {
         Uid = "uid",
         Pid = "pid",
         Digits = "digits",
         Hex = "hex",
         Alnum = "alnum",
         Uuid = "uuid",
+        Version = "version",
     }
 }
 
@@ -118,7 +120,7 @@ impl fmt::Display for PathPattern {
     }
 }
 
-fn parts(name: &str) -> Result<Vec<Part>, PatternError> {
+pub(super) fn parts(name: &str) -> Result<Vec<Part>, PatternError> {
     let mut parts = Vec::new();
     for piece in pieces(name) {
         let part = match piece {
@@ -163,17 +165,18 @@ impl Placeholder {
             Self::Hex => is_hex(c),
             Self::Alnum => c.is_ascii_alphanumeric(),
             Self::Uuid => is_hex(c) || c == '-',
+            Self::Version => c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_'),
         }
     }
 
     /// Returns the text after the maximal run of the placeholder, if there is a well-formed run.
-    fn strip(self, text: &str) -> Option<&str> {
+    pub(super) fn strip(self, text: &str) -> Option<&str> {
         let end = text.find(|c| !self.takes(c)).unwrap_or(text.len());
         let (run, rest) = text.split_at(end);
         let fits = match self {
             Self::Uid => run == INSIDE_ID.to_string(),
             Self::Pid => !run.is_empty() && !run.starts_with('0'),
-            Self::Digits | Self::Hex | Self::Alnum => !run.is_empty(),
+            Self::Digits | Self::Hex | Self::Alnum | Self::Version => !run.is_empty(),
             Self::Uuid => run.split('-').map(str::len).eq(UUID_GROUPS),
         };
         fits.then_some(rest)

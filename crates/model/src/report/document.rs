@@ -9,10 +9,10 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::{Baseline, Client, Host, Policy, Report, Runner};
-use crate::case::Tier;
 use crate::escape::visible;
 use crate::evidence::{Canary, Evidence, Exit, Layer};
 use crate::finding::{Finding, Verdict};
+use crate::policy::Tier;
 use crate::quote::quoted;
 use crate::schema::values::Timestamp;
 use crate::text::truncated;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::profile::{Destination, DestinationError, ExpectedAttempt, Names};
+use model::profile::{Destination, DestinationError, ExpectedAttempt};
 use model::quote::quoted;
 use toml::Spanned;
 
@@ -10,15 +10,15 @@ use super::ExpectedAttemptFile;
 use crate::error::Flaw;
 use crate::values::{reject_repeated, sentence};
 
-/// Parses the attempts, each destination once.
-pub(super) fn parsed(
+/// Parses the attempts, each destination once. `fill` fills in the names of the profile.
+pub(crate) fn parsed(
     file: Vec<ExpectedAttemptFile>,
-    names: &Names,
+    fill: impl Fn(Spanned<String>) -> Result<Spanned<String>, Flaw>,
 ) -> Result<Vec<ExpectedAttempt>, Flaw> {
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for attempt in file {
-        let text = crate::placeholders::fill(names, attempt.destination, &[])?;
+        let text = fill(attempt.destination)?;
         reject_repeated(&mut seen, &text, "each destination once")?;
         parsed.push(ExpectedAttempt {
             destination: destination(&text)?,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use model::case::Count;
 use model::case::Root;
 use model::profile::{ExpectedFile, Files, Names, PathPattern, PatternError, path_placeholders};
 use model::quote::{known_words, quoted};
@@ -15,25 +16,26 @@ use crate::values::{one_of, sentence, tree_path};
 pub(super) fn parsed(file: FilesFile, names: &Names) -> Result<Files, Flaw> {
     let path =
         |value| tree_path(crate::placeholders::fill(names, value, &[])?).map(Spanned::into_inner);
+    let fill = |value| crate::placeholders::fill(names, value, &path_placeholders());
     Ok(Files {
-        state: path(file.state)?,
-        backup_prefix: path(file.backup_prefix)?,
-        expected: named(file.expected, names)?,
-        transient: named(file.transient, names)?,
+        state: Some(path(file.state)?),
+        backup_prefix: Some(path(file.backup_prefix)?),
+        expected: named(file.expected, fill)?,
+        transient: named(file.transient, fill)?,
+        no_transcript: false,
     })
 }
 
-/// Parses known files and directories, each once.
-fn named(file: Vec<ExpectedFileFile>, names: &Names) -> Result<Vec<ExpectedFile>, Flaw> {
+/// Parses known files and directories, each once. `fill` fills in the names of the profile.
+pub(crate) fn named(
+    file: Vec<ExpectedFileFile>,
+    fill: impl Fn(Spanned<String>) -> Result<Spanned<String>, Flaw>,
+) -> Result<Vec<ExpectedFile>, Flaw> {
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for named in file {
         let root = one_of(&named.root, &Root::ALL, Root::word)?;
-        let path = tree_path(crate::placeholders::fill(
-            names,
-            named.path,
-            &path_placeholders(),
-        )?)?;
+        let path = tree_path(fill(named.path)?)?;
         if !seen.insert((root.word(), path.get_ref().clone())) {
             return Err(Flaw::new(
                 path.span(),
@@ -45,6 +47,8 @@ fn named(file: Vec<ExpectedFileFile>, names: &Names) -> Result<Vec<ExpectedFile>
         parsed.push(ExpectedFile {
             root,
             path: pattern(&path)?,
+            mode: None,
+            count: Count::ANY,
             reason: sentence(named.reason)?,
         });
     }

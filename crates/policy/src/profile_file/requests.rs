@@ -47,9 +47,12 @@ fn header_names(file: Vec<Spanned<String>>, names: &Names) -> Result<Vec<String>
     Ok(parsed)
 }
 
-/// Parses a header name: a token (RFC 9110, section 5.6.2) in lower case, because names are compared in lower case.
 fn header_name(value: Spanned<String>, names: &Names) -> Result<Spanned<String>, Flaw> {
-    let header = crate::placeholders::fill(names, value, &[])?;
+    header_token(crate::placeholders::fill(names, value, &[])?)
+}
+
+/// Parses a header name: a token (RFC 9110, section 5.6.2) in lower case, because names are compared in lower case.
+pub(crate) fn header_token(header: Spanned<String>) -> Result<Spanned<String>, Flaw> {
     let fits =
         |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "!#$%&'*+-.^_`|~".contains(c);
     if header.get_ref().is_empty() || !header.get_ref().chars().all(fits) {
@@ -69,7 +72,8 @@ pub(super) fn queries(file: Vec<Spanned<String>>) -> Result<Vec<String>, Flaw> {
     file.into_iter().map(query).collect()
 }
 
-fn query(value: Spanned<String>) -> Result<String, Flaw> {
+/// Parses a query, without the question mark.
+pub(crate) fn query(value: Spanned<String>) -> Result<String, Flaw> {
     let fits = |c: char| c.is_ascii_graphic() && c != '#';
     let text = value.get_ref();
     if text.is_empty() || text.starts_with('?') || !text.chars().all(fits) {
@@ -88,7 +92,7 @@ pub(super) fn side_requests(
     let mut parsed = Vec::new();
     for request in file {
         reject_repeated(&mut seen, &request.name, "each side request once")?;
-        let path = path(crate::placeholders::fill(names, request.path, &[])?)?;
+        let path = request_path(crate::placeholders::fill(names, request.path, &[])?)?;
         let with = keys(&request.with, &[])?;
         let without = keys(&request.without, &with)?;
         if path.get_ref() == MESSAGES && with.is_empty() && without.is_empty() {
@@ -140,7 +144,8 @@ fn keys(file: &[Spanned<String>], others: &[KeyPath]) -> Result<Vec<KeyPath>, Fl
     Ok(parsed)
 }
 
-fn method(value: Spanned<String>) -> Result<String, Flaw> {
+/// Parses the method of a request.
+pub(crate) fn method(value: Spanned<String>) -> Result<String, Flaw> {
     let text = value.get_ref();
     if text.is_empty() || !text.chars().all(|c| c.is_ascii_uppercase()) {
         let hint = "write it in capital letters, as in \"POST\"";
@@ -154,7 +159,8 @@ fn method(value: Spanned<String>) -> Result<String, Flaw> {
     Ok(value.into_inner())
 }
 
-fn path(value: Spanned<String>) -> Result<Spanned<String>, Flaw> {
+/// Parses the path of a request, without the query.
+pub(crate) fn request_path(value: Spanned<String>) -> Result<Spanned<String>, Flaw> {
     let fits = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#');
     let text = value.get_ref();
     if !text.starts_with('/') || !text.chars().all(fits) {

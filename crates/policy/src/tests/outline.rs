@@ -11,13 +11,15 @@ use super::super::{Reference, audit, case, text};
 /// Case with another layout of its tables, and with user-defined fields.
 fn user_case() -> String {
     let built_in = text("case-b").unwrap();
-    let (before, _) = built_in.split_once("# HEAD / must not come").unwrap();
+    let (before, _) = built_in.split_once("# Each table judges").unwrap();
     let before = before
         .replace("case-b", "mine")
         .replace("schema", "# mine\n\nschema");
     format!(
-        "{before}[expect]\nrecords = {{ partial_messages = true }}\nrequests.preflight = \"forbidden\"\n\
-         [expect.body]\nfields = {{ messages = \"array\", name = \"string\" }}\nsystem_blocks = 3\nuser_blocks = 2\n"
+        "{before}[expect]\nrecords = {{ format = \"agent-stream\", partial_messages = true }}\n\
+         requests.order = \"any\"\n[[expect.requests.rule]]\nname = \"turn\"\nmethod = \"POST\"\npath = \"/\"\n\
+         count = {{ from = 1 }}\nreason = \"the turn\"\n\
+         body.fields = {{ messages = \"array\", name = \"string\" }}\n"
     )
 }
 
@@ -31,11 +33,16 @@ fn pointed<'t>(text: &'t str, origin: &Origin, id: &str) -> &'t str {
 fn named(text: &str, key: &str) -> String {
     let document: toml::Table = text.parse().unwrap();
     let mut found = None;
-    let mut table = Some(&document);
+    let mut tables = vec![&document];
     for part in key.split('.') {
-        let value = table.and_then(|table| table.get(part));
-        found = value.map(|_| part).or(found);
-        table = value.and_then(toml::Value::as_table);
+        let values = tables.into_iter().filter_map(|table| table.get(part));
+        let values: Vec<&toml::Value> = values.collect();
+        found = (!values.is_empty()).then_some(part).or(found);
+        let inner = values.into_iter().flat_map(|value| match value.as_array() {
+            Some(items) => items.iter().collect(),
+            None => vec![value],
+        });
+        tables = inner.filter_map(toml::Value::as_table).collect();
     }
     found.unwrap_or("name").to_owned()
 }
@@ -77,28 +84,32 @@ fn each_check_points_at_its_key_in_a_users_case() {
     let case = case(&Reference::File(path)).unwrap();
     assert_points_well(&text, &case.origin, ids());
     assert_eq!(case.origin.outline.path(), Path::new("my case.toml"));
-    // The table of fields has no such field, and another key has the same name as a key of the case.
+    // The body has no such key, and another key has the same name as a key of the case.
     let pointed = |id| pointed(&text, &case.origin, id);
-    assert!(pointed("body/stream").starts_with("fields = "));
-    assert_eq!(pointed("files/modes"), "name = \"mine\"");
+    assert!(pointed("body/stream").starts_with("body.fields = "));
+    assert_eq!(pointed("files/modes"), "[expect]");
+    assert_eq!(pointed("of/no-check"), "name = \"mine\"");
 }
 
 #[test]
 fn the_lines_of_case_b_are_these() {
     let case = case(&Reference::BuiltIn("case-b".to_owned())).unwrap();
     for (id, line) in [
-        ("requests/first-and-only", "preflight = \"forbidden\""),
+        ("requests/first-and-only", "[[expect.requests.rule]]"),
         ("requests/post-count", "[expect.requests]"),
-        ("body/fields", "[expect.body.fields]"),
-        ("body/cache-control", "[expect.body.cache_control]"),
+        ("body/fields", "[expect.requests.rule.body.fields]"),
+        (
+            "body/cache-control",
+            "[expect.requests.rule.body.cache_control]",
+        ),
         ("body/system-blocks", "system_blocks = 3"),
-        ("body/stream", "stream = \"boolean\""),
+        ("body/stream", "stream = true"),
         ("records/sequence", "[expect.records]"),
         ("records/events-match-provider", "partial_messages = true"),
         ("records/assistant-text", "[stub]"),
         ("outbound/no-attempts", "[sandbox]"),
-        ("process/exit-zero", "[sandbox.limits]"),
-        ("files/state-file", "name = \"case-b\""),
+        ("process/exit-zero", "[expect.exit]"),
+        ("files/state-file", "[expect.files]"),
         ("of/no-check", "name = \"case-b\""),
     ] {
         assert_eq!(

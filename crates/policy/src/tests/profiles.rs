@@ -17,9 +17,9 @@ fn with(tables: &str) -> Result<Profile, PolicyError> {
 #[test]
 fn the_placeholders_of_the_reference_profile_are_replaced_on_parsing() {
     let profile = profile(&built_in("reference")).unwrap();
-    assert_eq!(profile.files.state, ".agent/.agent.json");
+    assert_eq!(profile.files.state.unwrap(), ".agent/.agent.json");
     assert_eq!(
-        profile.files.backup_prefix,
+        profile.files.backup_prefix.unwrap(),
         ".agent/backups/.agent.json.backup."
     );
     assert!(profile.headers.message.contains(&"agent-beta".to_owned()));

@@ -50,7 +50,13 @@ fn each_example_is_right_to_the_parser_and_to_the_schema() {
     for (kind, part, base) in parts() {
         for example in examples(part) {
             let mut file: Value = toml::from_str(text(base).unwrap()).unwrap();
-            put(toml::from_str(example).unwrap(), &mut file);
+            let example_file: Value = toml::from_str(example).unwrap();
+            if example_file.get("client").is_some() {
+                // A case has one of the two, and its records follow the switches of the invocation.
+                let file = file.as_object_mut().unwrap();
+                file.retain(|key, _| !["invocation", "expect"].contains(&key.as_str()));
+            }
+            put(example_file, &mut file);
             let error = parse(&as_toml(&file).unwrap()).err();
             assert!(error.is_none(), "{}\n{example}", error.unwrap());
             assert!(schema_of(kind).is_valid(&file), "{example}");

@@ -85,7 +85,7 @@ fn table(findings: &[&Finding]) -> Table {
     let table = Table::of(Budget::Ours, findings, |finding| {
         let section = match &finding.asked_by {
             AskedBy::Specification(section) => format!(" (§ {section})"),
-            AskedBy::LockFile => String::new(),
+            AskedBy::Case | AskedBy::LockFile => String::new(),
         };
         let check = name(&*finding.id) + section + ": " + &*finding.message;
         let status = mark(tone(finding.status), finding.status.word());

@@ -81,7 +81,7 @@ fn two_runs_in_different_directories_have_the_same_fingerprints_and_places() {
         text.lines()
             .nth(line - 1)
             .unwrap()
-            .starts_with("preflight = ")
+            .starts_with("[[expect.requests.rule]]")
     );
 }
 

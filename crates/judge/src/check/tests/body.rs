@@ -112,7 +112,7 @@ deviations! {
     }) => ["body/tools-empty"];
 
     a_tool_passes_without_the_switch_for_none: case_b, |run| {
-        run.case.invocation.switches.clear();
+        (run.message().body.no_tools, run.stream().no_tools) = (false, false);
         record(&mut run.evidence, "system/init")["tools"] = json!(["Bash"]);
         post(run, |body| push(&mut body["tools"], json!({"name": text(4)})));
     } => [];
@@ -144,14 +144,12 @@ fn a_body_that_is_no_json_leaves_the_checks_of_its_parts_skipped() {
 }
 
 #[test]
-fn without_the_switch_for_no_tools_both_are_skipped() {
+fn lists_of_tools_are_judged_only_if_the_case_asks() {
     let mut run = super::case_b();
-    run.case.invocation.switches.clear();
+    (run.message().body.no_tools, run.stream().no_tools) = (false, false);
     for id in ["body/tools-empty", "records/tools-empty"] {
         let finding = super::finding(id, &run);
         assert_eq!(finding.status, super::Status::Skipped, "{id}");
-        let because = "the case lacks the switch no-tools";
-        assert_eq!(finding.because.as_deref(), Some(because), "{id}");
     }
 }
 

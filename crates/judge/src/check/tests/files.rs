@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use model::case::Count;
 use model::evidence::fixture::{Fixture, STARTED_MS, case_b, file};
 use model::evidence::{FileEntry, FileKind, Root};
 use model::expected::reason_for_file;
@@ -204,6 +205,8 @@ fn known(root: Root, path: &str) -> ExpectedFile {
     ExpectedFile {
         root,
         path: path.parse().unwrap(),
+        mode: None,
+        count: Count::ANY,
         reason: "the client is known for it".to_owned(),
     }
 }

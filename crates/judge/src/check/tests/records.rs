@@ -182,7 +182,7 @@ deviations! {
     } => ["records/sequence", "records/result-success"];
 
     success_after_a_cut_answer_is_found: case_b, |run| {
-        run.case.expect.partial_messages = false;
+        run.stream().partial_messages = false;
         run.evidence.records.retain(|record| record.kind() != Some("stream_event"));
         run.evidence.provider_events.truncate(6);
     } => ["records/result-success"];
@@ -215,12 +215,12 @@ deviations! {
     } => ["body/stream"];
 
     without_partial_messages_the_aggregate_stands_alone: case_b, |run| {
-        run.case.expect.partial_messages = false;
+        run.stream().partial_messages = false;
         run.evidence.records.retain(|record| record.kind() != Some("stream_event"));
     } => [];
 
     without_partial_messages_an_event_record_is_found: case_b, |run| {
-        run.case.expect.partial_messages = false;
+        run.stream().partial_messages = false;
     } => ["records/sequence"];
 }
 

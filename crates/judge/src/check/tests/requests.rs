@@ -222,7 +222,7 @@ fn what_came_beside_the_turn_is_named_in_the_finding_and_counted_where_it_is_exp
     run.profile.side_requests.push(title(true));
     beside_the_turn(&mut run, 1);
     let sequence = finding("requests/sequence", &run).message;
-    let expected = "HEAD /, then POST /v1/messages, beside 1 request that the profile expects.";
+    let expected = "The requests are those that the case lists: HEAD /, POST /v1/messages, beside 1 request that the profile expects.";
     assert_eq!(sequence, expected);
     run.profile.side_requests = vec![title(false)];
     let found = finding("requests/sequence", &run).found;

@@ -1,0 +1,356 @@
+//! Expectations from what several runs of one program showed: rules that each of the runs meets.
+//!
+//! What differs between the runs becomes a pattern or a number of times. What no rule may bless is listed instead: a
+//! credential outside of its header, survivors, lost evidence, attempts without a destination.
+
+mod pattern;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::case::Expectations;
+use model::case::expect::{
+    Auth, BodyField, BodyRules, ExpectedExit, HeaderRules, Order, ProgramRule, Protocol, Records,
+    RequestRule, Requests,
+};
+use model::evidence::{Attempt, Evidence, Exit, FileEntry, FileKind, Line, Request};
+use model::expected::judged;
+use model::journal::{Head, Host, REDACTED};
+use model::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, MESSAGES, Ports};
+use model::secret::AUTH_HEADERS;
+
+use pattern::patterns;
+
+/// Expectations, and what they do not include.
+#[derive(Debug)]
+pub struct Observed {
+    /// Rules that each run meets.
+    pub expect: Expectations,
+    /// Behaviour for which there is no rule, one phrase each.
+    pub refused: Vec<String>,
+}
+
+/// Derives expectations from runs of the same program. `reason` is that of each rule.
+pub fn observed(runs: &[&Evidence], reason: &str) -> Observed {
+    let mut refused = BTreeSet::new();
+    let expect = Expectations {
+        requests: Some(requests(runs, reason, &mut refused)),
+        records: is_json_lines(runs).then_some(Records::JsonLines),
+        files: Some(files(runs, reason, &mut refused)),
+        exit: exit(runs, &mut refused),
+        programs: Some(programs(runs, reason)),
+        attempts: attempts(runs, reason, &mut refused),
+        ..Expectations::default()
+    };
+    for run in runs {
+        let sightings = run.sightings.iter();
+        refused.extend(sightings.map(|seen| format!("the credential in {}", seen.place)));
+        let survivors = run.survivors.iter();
+        refused
+            .extend(survivors.map(|one| format!("the process {} that outlived it", one.program)));
+        refused.extend(
+            run.gaps
+                .iter()
+                .map(|gap| format!("lost evidence: {}", gap.detail)),
+        );
+    }
+    Observed {
+        expect,
+        refused: refused.into_iter().collect(),
+    }
+}
+
+fn requests(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) -> Requests {
+    let mut rules = Vec::new();
+    let mut methods = BTreeSet::new();
+    for request in runs.iter().flat_map(|run| &run.requests) {
+        match (&request.head, request.host) {
+            (Head::Request { method, .. }, Host::Stub) => drop(methods.insert(method.as_str())),
+            (Head::Request { .. }, Host::Elsewhere) => {
+                refused.insert("a request to the second host of a redirect".to_owned());
+            }
+            (Head::Malformed { .. } | Head::Incomplete, _) => {
+                refused.insert("bytes that are no whole request".to_owned());
+            }
+        }
+    }
+    for method in methods {
+        let paths = runs.iter().map(|run| {
+            let requests = run.requests.iter();
+            let paths = requests.filter_map(|request| path_of(request, method));
+            paths.map(str::to_owned).collect()
+        });
+        for pattern in patterns(paths) {
+            let Ok(path) = pattern.text.parse() else {
+                refused.insert(format!("a request whose path has braces: {}", pattern.text));
+                continue;
+            };
+            let all: Vec<&Request> = runs
+                .iter()
+                .flat_map(|run| &run.requests)
+                .filter(|request| path_of(request, method).is_some_and(|path| pattern.covers(path)))
+                .collect();
+            let is_turn = method == "POST" && pattern.text.ends_with(MESSAGES);
+            rules.push(RequestRule {
+                name: String::new(),
+                profile: None,
+                protocol: is_turn.then_some(Protocol::Messages),
+                method: method.to_owned(),
+                path,
+                count: pattern.count,
+                queries: queries(&all),
+                auth: auth(&all),
+                headers: HeaderRules::default(),
+                user_agent: user_agent(&all),
+                families: Vec::new(),
+                beta_header: String::new(),
+                body: BodyRules {
+                    fields: fields(&all),
+                    ..BodyRules::default()
+                },
+                reason: reason.to_owned(),
+            });
+        }
+    }
+    let first = |rule: &RequestRule| {
+        let mut requests = runs.iter().flat_map(|run| run.requests.iter().enumerate());
+        requests
+            .find(|(_, request)| fits(rule, request))
+            .map(|(place, _)| place)
+    };
+    rules.sort_by_key(|rule| first(rule));
+    for (number, rule) in rules.iter_mut().enumerate() {
+        rule.name = format!("{}-{}", rule.method.to_lowercase(), number + 1);
+    }
+    let order = if runs.iter().all(|run| is_in_order(&rules, run)) {
+        Order::Listed
+    } else {
+        Order::Any
+    };
+    Requests { order, rules }
+}
+
+fn path_of<'r>(request: &'r Request, wanted: &str) -> Option<&'r str> {
+    match &request.head {
+        Head::Request { method, path, .. } if method == wanted && request.host == Host::Stub => {
+            Some(path)
+        }
+        Head::Request { .. } | Head::Malformed { .. } | Head::Incomplete => None,
+    }
+}
+
+fn fits(rule: &RequestRule, request: &Request) -> bool {
+    path_of(request, &rule.method).is_some_and(|path| rule.path.matches(path))
+}
+
+fn is_in_order(rules: &[RequestRule], run: &Evidence) -> bool {
+    let places = run.requests.iter();
+    let places = places.filter_map(|request| rules.iter().position(|rule| fits(rule, request)));
+    places.is_sorted()
+}
+
+fn queries(requests: &[&Request]) -> Vec<String> {
+    let queries = requests.iter().filter_map(|request| match &request.head {
+        Head::Request { query, .. } => query.clone().filter(|query| !query.is_empty()),
+        Head::Malformed { .. } | Head::Incomplete => None,
+    });
+    BTreeSet::from_iter(queries).into_iter().collect()
+}
+
+/// The header in which all requests carry the credential, or none where none does.
+fn auth(requests: &[&Request]) -> Auth {
+    let carries = |request: &Request, header: &str| {
+        let values = request.header(header);
+        values.iter().any(|value| value.ends_with(REDACTED))
+    };
+    let mut headers = AUTH_HEADERS.into_iter();
+    if let Some(header) = headers.find(|header| requests.iter().all(|one| carries(one, header))) {
+        return Auth::Header(header.to_owned());
+    }
+    let is_bare = |request: &&&Request| !AUTH_HEADERS.iter().any(|one| carries(request, one));
+    if requests.iter().filter(is_bare).count() == requests.len() {
+        return Auth::None;
+    }
+    Auth::Any
+}
+
+/// The user agent of all requests, with versions as a placeholder.
+fn user_agent(requests: &[&Request]) -> Option<String> {
+    let agents = requests.iter().map(|request| {
+        let agents = request.header("user-agent");
+        agents.first().map(|agent| pattern::of_versions(agent))
+    });
+    let agents: BTreeSet<Option<String>> = agents.collect();
+    let mut agents = agents.into_iter();
+    let (Some(Some(agent)), None) = (agents.next(), agents.next()) else {
+        return None;
+    };
+    let is_pattern = agent.parse::<model::profile::TextPattern>().is_ok();
+    is_pattern.then_some(agent)
+}
+
+/// Top-level fields of the bodies, where all are objects with the same fields.
+fn fields(requests: &[&Request]) -> Option<Vec<BodyField>> {
+    let keys = |request: &&Request| {
+        let shape = request.shape()?.as_object()?;
+        Some(shape.keys().cloned().collect::<Vec<_>>())
+    };
+    let all: Option<BTreeSet<Vec<String>>> = requests.iter().map(keys).collect();
+    let mut all = all?.into_iter();
+    let (Some(keys), None) = (all.next(), all.next()) else {
+        return None;
+    };
+    let field = |name| BodyField { name, kind: None };
+    Some(keys.into_iter().map(field).collect())
+}
+
+fn is_json_lines(runs: &[&Evidence]) -> bool {
+    runs.iter().all(|run| {
+        let mut records = run.records.iter();
+        !run.records.is_empty() && records.all(|record| matches!(record.line, Line::Record(_)))
+    })
+}
+
+fn files(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) -> Files {
+    let mut files = Files::default();
+    let all = || runs.iter().flat_map(|run| &run.files);
+    for entry in all().filter(|entry| !is_plain(entry)) {
+        refused.insert(format!("{} at {}", entry.kind.with_article(), entry.path));
+    }
+    let kinds = BTreeSet::from_iter(all().map(|entry| (entry.root, entry.transient)));
+    for (root, transient) in kinds {
+        let is_of = |entry: &&FileEntry| {
+            entry.root == root && entry.transient == transient && is_plain(entry)
+        };
+        let paths = runs.iter().map(|run| {
+            let entries = run.files.iter().filter(is_of);
+            let leaves = entries.filter(|entry| is_leaf(entry, run));
+            leaves.map(|entry| entry.path.clone()).collect()
+        });
+        for pattern in patterns(paths) {
+            let Ok(path) = pattern.text.parse() else {
+                refused.insert(format!("a file whose path has braces: {}", pattern.text));
+                continue;
+            };
+            let entries = all()
+                .filter(is_of)
+                .filter(|entry| pattern.covers(&entry.path));
+            let modes = BTreeSet::from_iter(entries.map(|entry| entry.mode));
+            let mode = modes
+                .first()
+                .copied()
+                .filter(|_| modes.len() == 1 && !transient);
+            let rule = ExpectedFile {
+                root,
+                path,
+                mode,
+                count: pattern.count,
+                reason: reason.to_owned(),
+            };
+            if transient {
+                files.transient.push(rule);
+            } else {
+                files.expected.push(rule);
+            }
+        }
+    }
+    files
+}
+
+fn is_plain(entry: &FileEntry) -> bool {
+    matches!(entry.kind, FileKind::File | FileKind::Directory)
+}
+
+/// Checks for a file, or a directory without one: rules of files cover the directories above them.
+fn is_leaf(entry: &FileEntry, run: &Evidence) -> bool {
+    let mut others = run.files.iter().filter(|other| other.root == entry.root);
+    let holds = |other: &FileEntry| {
+        let below = other.path.strip_prefix(entry.path.as_str());
+        below.is_some_and(|rest| rest.starts_with('/')) && other.transient == entry.transient
+    };
+    entry.kind == FileKind::File || !others.any(holds)
+}
+
+fn exit(runs: &[&Evidence], refused: &mut BTreeSet<String>) -> Option<ExpectedExit> {
+    let mut codes = BTreeSet::new();
+    for run in runs {
+        match run.exit {
+            Exit::Code(code) => drop(codes.insert(code)),
+            Exit::Signal(signal) => drop(refused.insert(format!("the end by signal {signal}"))),
+            Exit::Timeout(_)
+            | Exit::OutputLimit
+            | Exit::RequestLimit
+            | Exit::Interrupted
+            | Exit::NotStarted => drop(refused.insert("an end by the runner".to_owned())),
+        }
+    }
+    match (codes.first(), codes.len()) {
+        (Some(code), 1) => Some(ExpectedExit::Code(*code)),
+        (_, 0) => None,
+        (_, _) => Some(ExpectedExit::AnyCode),
+    }
+}
+
+fn programs(runs: &[&Evidence], reason: &str) -> Vec<ProgramRule> {
+    let started = runs.iter().map(|run| {
+        let own = run
+            .processes
+            .first()
+            .map(|process| process.program.as_str());
+        let programs = run.processes.iter().map(|process| process.program.as_str());
+        let others = programs.filter(|program| Some(*program) != own);
+        others.map(str::to_owned).collect()
+    });
+    let rules = patterns(started).into_iter().filter_map(|pattern| {
+        Some(ProgramRule {
+            program: pattern.text.parse().ok()?,
+            reason: reason.to_owned(),
+        })
+    });
+    rules.collect()
+}
+
+fn attempts(
+    runs: &[&Evidence],
+    reason: &str,
+    refused: &mut BTreeSet<String>,
+) -> Vec<ExpectedAttempt> {
+    let mut destinations: BTreeMap<String, Destination> = BTreeMap::new();
+    for run in runs {
+        for question in &run.names {
+            let name = Destination::Name(question.name.to_ascii_lowercase());
+            let is_spelt = name.to_string().parse::<Destination>().is_ok();
+            if question.odd.is_none() && is_spelt {
+                destinations.insert(name.to_string(), name);
+            } else {
+                refused.insert(format!("a question for {}", question.name));
+            }
+        }
+        for attempt in judged(run).filter(|attempt| !attempt.is_to_resolver()) {
+            match destination(attempt) {
+                Some(destination) => {
+                    drop(destinations.insert(destination.to_string(), destination))
+                }
+                None => drop(refused.insert(format!("the attempt {}", attempt.target()))),
+            }
+        }
+    }
+    let rule = |destination| ExpectedAttempt {
+        destination,
+        reason: reason.to_owned(),
+    };
+    destinations.into_values().map(rule).collect()
+}
+
+fn destination(attempt: &Attempt) -> Option<Destination> {
+    if !attempt.has_destination() {
+        return None;
+    }
+    let destination = match (attempt.ip(), attempt.port) {
+        (Some(address), Some(port)) => Destination::Inet(address, Ports::Only(port)),
+        _ => Destination::Unix(attempt.address.clone()?),
+    };
+    let is_spelt = destination.to_string().parse::<Destination>().is_ok();
+    is_spelt.then_some(destination)
+}

@@ -1,0 +1,161 @@
+//! Patterns of texts that differ between runs, by the placeholders of paths.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::case::Count;
+
+/// Fewest characters of a hexadecimal or alphanumeric token that a placeholder replaces.
+const MIN_TOKEN: usize = 6;
+/// Lengths of the groups of a UUID.
+const UUID: [usize; 5] = [8, 4, 4, 4, 12];
+
+/// A pattern, and how often its texts occur in a run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Pattern {
+    /// Text with placeholders.
+    pub(super) text: String,
+    /// Smallest and largest number in a run.
+    pub(super) count: Count,
+    level: Level,
+}
+
+/// Parts of a text that placeholders replace; each level includes those before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Nothing,
+    Uuid,
+    Digits,
+    Hex,
+    Alnum,
+}
+
+const LEVELS: [Level; 5] = [
+    Level::Nothing,
+    Level::Uuid,
+    Level::Digits,
+    Level::Hex,
+    Level::Alnum,
+];
+
+impl Pattern {
+    /// Checks for a text of the pattern.
+    pub(super) fn covers(&self, text: &str) -> bool {
+        masked(text, self.level) == self.text
+    }
+}
+
+/// Finds a pattern for each text: the text itself if each run has it, or else the one with the fewest placeholders
+/// that each run meets. A text that stays in some runs only is optional.
+pub(super) fn patterns(runs: impl IntoIterator<Item = Vec<String>>) -> Vec<Pattern> {
+    let runs: Vec<Vec<String>> = runs.into_iter().collect();
+    let texts: BTreeSet<&String> = runs.iter().flatten().collect();
+    let in_each = |pattern: &str, level| {
+        let mut runs = runs.iter();
+        runs.all(|run| run.iter().any(|text| masked(text, level) == pattern))
+    };
+    let mut found: BTreeMap<String, Level> = BTreeMap::new();
+    for text in texts {
+        let levels = LEVELS.into_iter().map(|level| (masked(text, level), level));
+        let mut levels = levels.filter(|(pattern, level)| in_each(pattern, *level));
+        let (pattern, level) = levels.next().unwrap_or((text.clone(), Level::Nothing));
+        found.insert(pattern, level);
+    }
+    let exact: BTreeSet<String> = found
+        .iter()
+        .filter(|(_, level)| **level == Level::Nothing)
+        .map(|(text, _)| text.clone())
+        .collect();
+    let counted = found.into_iter().map(|(text, level)| {
+        let is_of = |one: &&String| {
+            masked(one, level) == text && (level == Level::Nothing || !exact.contains(*one))
+        };
+        let counts = runs
+            .iter()
+            .map(|run| run.iter().filter(is_of).count() as u64);
+        let counts: Vec<u64> = counts.collect();
+        let count = Count {
+            from: counts.iter().copied().min().unwrap_or(0),
+            to: counts.iter().copied().max(),
+        };
+        Pattern { text, count, level }
+    });
+    counted.collect()
+}
+
+/// Replaces the tokens of a level.
+fn masked(text: &str, level: Level) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        if level >= Level::Uuid
+            && let Some(after) = after_uuid(rest)
+        {
+            out.push_str("{uuid}");
+            rest = after;
+            continue;
+        }
+        let length = rest
+            .find(|c: char| !c.is_ascii_alphanumeric())
+            .unwrap_or(rest.len());
+        let (token, after) =
+            rest.split_at(length.max(first_length(rest) * usize::from(length == 0)));
+        out.push_str(placeholder(token, level).unwrap_or(token));
+        rest = after;
+    }
+    out
+}
+
+fn first_length(text: &str) -> usize {
+    text.chars().next().map_or(0, char::len_utf8)
+}
+
+/// Placeholder of a token, a run of letters and digits.
+fn placeholder(token: &str, level: Level) -> Option<&'static str> {
+    let has_digit = token.bytes().any(|byte| byte.is_ascii_digit());
+    let all = |fits: fn(&u8) -> bool| token.as_bytes().iter().all(fits);
+    let is_token = token.len() >= MIN_TOKEN && all(u8::is_ascii_alphanumeric);
+    match () {
+        () if level >= Level::Digits && has_digit && all(u8::is_ascii_digit) => Some("{digits}"),
+        () if level >= Level::Hex && is_token && all(is_hex) => Some("{hex}"),
+        () if level >= Level::Alnum && is_token => Some("{alnum}"),
+        () => None,
+    }
+}
+
+fn is_hex(byte: &u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
+/// Text after a UUID at its beginning.
+fn after_uuid(text: &str) -> Option<&str> {
+    let mut rest = text;
+    for (index, length) in UUID.into_iter().enumerate() {
+        if index > 0 {
+            rest = rest.strip_prefix('-')?;
+        }
+        let (group, after) = rest.split_at_checked(length)?;
+        if !group.as_bytes().iter().all(is_hex) {
+            return None;
+        }
+        rest = after;
+    }
+    let goes_on = rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-');
+    (!goes_on).then_some(rest)
+}
+
+/// Replaces versions, such as `2.1.177` after a slash or a space, by a placeholder.
+pub(super) fn of_versions(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for part in text.split_inclusive(['/', ' ', '(', ')', ';', ',']) {
+        let word = part.trim_end_matches(['/', ' ', '(', ')', ';', ',']);
+        let end = part.get(word.len()..).unwrap_or_default();
+        let takes = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_');
+        let number = word.strip_prefix('v').unwrap_or(word);
+        let is_version = number.starts_with(|c: char| c.is_ascii_digit())
+            && number.contains('.')
+            && number.chars().all(takes);
+        out.push_str(if is_version { "{version}" } else { word });
+        out.push_str(end);
+    }
+    out
+}

@@ -1,0 +1,161 @@
+//! Rules from runs: each run that they come from meets them.
+
+use model::case::{Count, Root};
+use model::evidence::fixture::{Fixture, case_b, file, question};
+use model::evidence::{Sighting, Survivor};
+use model::finding::{Status, Verdict};
+use proptest::prelude::*;
+
+use super::pattern::patterns;
+use super::{Observed, observed};
+use crate::check::{check, verdict};
+
+fn of(runs: &[&Fixture]) -> Observed {
+    let runs: Vec<_> = runs.iter().map(|run| &run.evidence).collect();
+    observed(&runs, "seen, not reviewed")
+}
+
+/// Patterns and their numbers of times.
+fn found(runs: &[&[&str]]) -> Vec<(String, u64, Option<u64>)> {
+    let owned = |run: &&[&str]| run.iter().map(|text| (*text).to_owned()).collect();
+    let patterns = patterns(runs.iter().map(owned));
+    let patterns = patterns.into_iter();
+    patterns
+        .map(|pattern| (pattern.text, pattern.count.from, pattern.count.to))
+        .collect()
+}
+
+fn row(text: &str, from: u64, to: u64) -> (String, u64, Option<u64>) {
+    (text.to_owned(), from, Some(to))
+}
+
+#[test]
+fn what_each_run_has_stays_as_it_is() {
+    let both = ["a/1.json", "a/2.json"];
+    let rows = [row("a/1.json", 1, 1), row("a/2.json", 1, 1)];
+    assert_eq!(found(&[&both, &both]), rows);
+}
+
+#[test]
+fn what_differs_becomes_the_narrowest_pattern() {
+    for (one, other, pattern) in [
+        (
+            "s/0b7f3a52-9d1c-4e7a-8a66-2f0d1c9b7e11.json",
+            "s/1c8f3a52-0d1c-4e7a-9a66-3f0d1c9b7e22.json",
+            "s/{uuid}.json",
+        ),
+        ("log-17", "log-9", "log-{digits}"),
+        ("t/a91f0c3", "t/b77e012", "t/{hex}"),
+        ("t/xK9wQz", "t/PmT3aB", "t/{alnum}"),
+        ("t.17/aB3xYz", "t.18/Qq9zLm", "t.{digits}/{alnum}"),
+    ] {
+        assert_eq!(found(&[&[one], &[other]]), [row(pattern, 1, 1)]);
+    }
+}
+
+#[test]
+fn what_only_some_runs_have_is_optional() {
+    let rows = [row("a", 1, 1), row("cache", 0, 1)];
+    assert_eq!(found(&[&["a"], &["a", "cache"]]), rows);
+}
+
+#[test]
+fn numbers_of_times_are_the_least_and_the_most() {
+    let rows = [row("/v1/messages", 1, 3)];
+    let (one, three) = (["/v1/messages"], ["/v1/messages"; 3]);
+    assert_eq!(found(&[&one, &three]), rows);
+}
+
+#[test]
+fn runs_meet_the_rules_that_they_gave() {
+    let (one, mut other) = (case_b(), case_b());
+    other
+        .evidence
+        .files
+        .push(file(Root::Tmp, "agent-4711/state"));
+    other.evidence.names.push(question("telemetry.example.com"));
+    let observed = of(&[&one, &other]);
+    assert_eq!(observed.refused, [""; 0]);
+    for run in [&one, &other] {
+        let findings = check(&observed.expect, &run.evidence);
+        let failed = findings
+            .iter()
+            .filter(|finding| finding.status == Status::Failed);
+        assert_eq!(failed.count(), 0, "{findings:#?}");
+        assert_eq!(verdict(&findings, &run.evidence), Verdict::Passed);
+    }
+}
+
+#[test]
+fn another_behaviour_fails_the_rules() {
+    let observed = of(&[&case_b(), &case_b()]);
+    type Change = (fn(&mut Fixture), &'static str);
+    let changes: [Change; 4] = [
+        (
+            |run| run.evidence.files.push(file(Root::Home, "further")),
+            "files/nothing-else",
+        ),
+        (
+            |run| run.evidence.names.push(question("telemetry.example.com")),
+            "outbound/no-attempts",
+        ),
+        (
+            |run| {
+                let again = run.evidence.requests[0].clone();
+                run.evidence.requests.push(again);
+            },
+            "requests/first-and-only",
+        ),
+        (
+            |run| {
+                let mut git = run.evidence.processes[0].clone();
+                git.program = "/usr/bin/git".to_owned();
+                run.evidence.processes.push(git);
+            },
+            "process/programs",
+        ),
+    ];
+    for (change, id) in changes {
+        let mut run = case_b();
+        change(&mut run);
+        let findings = check(&observed.expect, &run.evidence);
+        let finding = findings.iter().find(|finding| finding.id == id).unwrap();
+        assert_eq!(finding.status, Status::Failed, "{id}");
+    }
+}
+
+#[test]
+fn credentials_and_survivors_have_no_rule() {
+    let mut run = case_b();
+    run.evidence.sightings.push(Sighting {
+        place: "file .agent/log".to_owned(),
+        form: "base64".to_owned(),
+    });
+    run.evidence.survivors.push(Survivor {
+        pid: 7,
+        program: "daemon".to_owned(),
+    });
+    let refused = of(&[&run]).refused;
+    assert_eq!(
+        refused,
+        [
+            "the credential in file .agent/log",
+            "the process daemon that outlived it"
+        ]
+    );
+}
+
+proptest! {
+    /// Each text of each run is covered by a pattern whose count allows its number.
+    #[test]
+    fn patterns_cover_every_text(
+        runs in prop::collection::vec(prop::collection::vec("[ab0-9/.-]{1,12}", 0..5), 1..4),
+    ) {
+        let patterns = patterns(runs.clone());
+        for text in runs.iter().flatten() {
+            prop_assert!(patterns.iter().any(|pattern| pattern.covers(text)), "{}", text);
+        }
+        let never = Count { from: 0, to: Some(0) };
+        prop_assert!(patterns.iter().all(|pattern| pattern.count != never));
+    }
+}

@@ -1,0 +1,71 @@
+//! Client inside a case: a program of the host, started as an audit starts one.
+
+use std::path::Path;
+
+use crate::policy::{Invocation, PathRule};
+use crate::profile::template::{Piece, pieces};
+
+/// Placeholder for the directory of the case file.
+pub const PROJECT: &str = "project";
+/// Placeholder for the prompt.
+const PROMPT: &str = "prompt";
+
+/// Client of a case without a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlineClient {
+    /// Path, or a name that is looked up in PATH; may have `{project}`.
+    pub program: String,
+    /// Arguments after the name of the program, with placeholders.
+    pub arguments: Vec<String>,
+    /// Text for `{prompt}`, which no report shows.
+    pub prompt: Option<String>,
+    /// Working directory; `None` selects an empty directory of the sandbox.
+    pub cwd: Option<String>,
+    /// Environment, beside that of every program.
+    pub environment: Vec<InlineVariable>,
+    /// Host paths that the client sees; may have `{project}`.
+    pub paths: Vec<PathRule>,
+}
+
+/// One variable of an inline client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlineVariable {
+    /// Name, as in environ(7).
+    pub name: String,
+    /// Value.
+    pub value: VariableValue,
+    /// Reason for the variable.
+    pub reason: String,
+}
+
+/// Value of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VariableValue {
+    /// Text with placeholders.
+    Text(String),
+    /// The value in the environment of the runner.
+    OfCaller,
+}
+
+impl InlineClient {
+    /// Returns the task, whose options the arguments say.
+    pub fn task(&self) -> Invocation {
+        Invocation {
+            prompt: self.prompt.clone().unwrap_or_default(),
+            system_prompt: None,
+            model: None,
+            switches: Vec::new(),
+        }
+    }
+
+    /// Replaces `{project}` and `{prompt}`; the run replaces the others.
+    pub fn fill(&self, text: &str, project: &Path) -> String {
+        let fill = |piece| match piece {
+            Piece::Text(text) => text.to_owned(),
+            Piece::Placeholder(PROJECT) => project.display().to_string(),
+            Piece::Placeholder(PROMPT) => self.prompt.clone().unwrap_or_default(),
+            Piece::Placeholder(name) => format!("{{{name}}}"),
+        };
+        pieces(text).into_iter().map(fill).collect()
+    }
+}

@@ -1,0 +1,269 @@
+//! File form of a case's expectations, parsed into [`Expectations`].
+
+mod files;
+mod requests;
+
+use std::collections::BTreeSet;
+
+use model::case::Count;
+use model::case::Expectations;
+use model::case::Switch;
+use model::case::expect::{AgentStream, ExpectedExit, ProgramRule, Records};
+use model::profile::{PatternError, TextPattern, path_placeholders};
+use model::quote::{known_words, quoted};
+use scenario::closed_set;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::error::Flaw;
+use crate::profile_file::ExpectedAttemptFile;
+use crate::profile_file::attempts;
+use crate::schema::{Sentence, Text};
+use crate::values::{one_of, reject_repeated, sentence};
+
+/// Largest number in a count; a larger number is a typing error.
+const MAX_COUNT: u64 = 1_000_000;
+
+/// Expectations of the case. A table that is absent is not judged; attempts, names, the credential and survivors always
+/// are.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Expect")]
+pub(super) struct ExpectFile {
+    /// Requests to the provider.
+    requests: Option<requests::RequestsFile>,
+    /// Records on standard output.
+    records: Option<RecordsFile>,
+    /// Files that the client leaves.
+    files: Option<files::FilesFile>,
+    /// Exit of the client.
+    exit: Option<ExitFile>,
+    /// Programs that the client starts beside its own.
+    programs: Option<ProgramsFile>,
+    /// Attempts and names that are no finding.
+    #[serde(default)]
+    attempts: AttemptsFile,
+    /// Completeness of the ledger of attempts; without this table, it may have limits.
+    outbound: Option<OutboundFile>,
+}
+
+/// Records on standard output.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ExpectRecords")]
+struct RecordsFile {
+    /// Form of standard output.
+    #[schemars(with = "Format")]
+    format: Spanned<String>,
+    /// In an agent-stream: true if each provider event has a record. The value must agree with the switch
+    /// `partial-messages`, which is also the default.
+    #[schemars(with = "Option<bool>")]
+    partial_messages: Option<Spanned<bool>>,
+    /// In an agent-stream: list of tools of the init record.
+    #[schemars(with = "Option<Tools>")]
+    tools: Option<Spanned<String>>,
+}
+
+closed_set! {
+    /// Form of standard output.
+    enum Format {
+        /// Not judged.
+        None = "none",
+        /// One JSON object on each line.
+        JsonLines = "json-lines",
+        /// The records of a turn: init, status, the provider's events, the answer, the result.
+        AgentStream = "agent-stream",
+    }
+}
+
+closed_set! {
+    /// Expected list of tools.
+    enum Tools {
+        /// No tool.
+        Empty = "empty",
+    }
+}
+
+/// Exit of the client.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ExpectExit")]
+struct ExitFile {
+    /// Exit code, 0 to 255; without this key, any code, if the client ends of its own accord.
+    #[schemars(with = "Option<u8>")]
+    code: Option<Spanned<u64>>,
+}
+
+/// Programs that the client starts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ExpectPrograms")]
+struct ProgramsFile {
+    /// Programs, and no others beside the client's own.
+    #[serde(default)]
+    rule: Vec<ProgramFile>,
+}
+
+/// A program that the client may start.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ExpectedProgram")]
+struct ProgramFile {
+    /// Path inside the sandbox; placeholders as in paths of files.
+    #[schemars(with = "Text")]
+    program: Spanned<String>,
+    /// Reason why the client starts it.
+    #[schemars(with = "Sentence")]
+    reason: Spanned<String>,
+}
+
+/// Attempts and names that are no finding.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ExpectAttempts")]
+struct AttemptsFile {
+    /// Accepted attempts. These rules do not open the sandbox.
+    #[serde(default)]
+    rule: Vec<ExpectedAttemptFile>,
+}
+
+/// Completeness of the ledger.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ExpectOutbound")]
+struct OutboundFile {
+    /// True if the run is errored when a filter outside of the sandbox hides a class of attempts from the ledger.
+    complete_ledger: bool,
+}
+
+/// Number of times that something may occur.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Count")]
+struct CountFile {
+    /// Smallest number.
+    #[schemars(with = "u64", range(max = MAX_COUNT))]
+    from: Spanned<u64>,
+    /// Largest number; without this key, no limit.
+    #[schemars(with = "Option<u64>", range(max = MAX_COUNT))]
+    to: Option<Spanned<u64>>,
+}
+
+impl ExpectFile {
+    /// Parses the tables. `switches` are those of the task.
+    pub(super) fn into_expectations(self, switches: &[Switch]) -> Result<Expectations, Flaw> {
+        Ok(Expectations {
+            requests: self.requests.map(requests::parsed).transpose()?,
+            records: match self.records {
+                Some(file) => records(file, switches)?,
+                None => None,
+            },
+            files: self.files.map(files::parsed).transpose()?,
+            exit: self.exit.map(exit).transpose()?,
+            programs: self.programs.map(programs).transpose()?,
+            attempts: attempts::parsed(self.attempts.rule, Ok)?,
+            side_requests: Vec::new(),
+            complete_ledger: self.outbound.is_some_and(|file| file.complete_ledger),
+        })
+    }
+}
+
+fn records(file: RecordsFile, switches: &[Switch]) -> Result<Option<Records>, Flaw> {
+    let format = one_of(&file.format, &Format::ALL, Format::word)?;
+    if format == Format::AgentStream {
+        let partial = file.partial_messages.as_ref();
+        let partial = partial.map(|partial| agreed(partial, switches));
+        let switched_on = switches.contains(&Switch::PartialMessages);
+        return Ok(Some(Records::AgentStream(AgentStream {
+            partial_messages: partial.transpose()?.unwrap_or(switched_on),
+            no_tools: empty(file.tools.as_ref())?,
+            names: None,
+        })));
+    }
+    let key = file.partial_messages.map(|key| key.span());
+    if let Some(span) = key.or_else(|| file.tools.map(|key| key.span())) {
+        let hint = "this key belongs to format = \"agent-stream\"";
+        return Err(Flaw::new(span, "no further key", "one", hint));
+    }
+    Ok((format == Format::JsonLines).then_some(Records::JsonLines))
+}
+
+/// Rejects a case that has the switch `partial-messages` without expecting the records, or the reverse.
+fn agreed(expected: &Spanned<bool>, switches: &[Switch]) -> Result<bool, Flaw> {
+    let switched_on = switches.contains(&Switch::PartialMessages);
+    if *expected.get_ref() == switched_on {
+        return Ok(switched_on);
+    }
+    let hint = "it must agree with the switch `partial-messages` under [invocation]";
+    Err(Flaw::new(
+        expected.span(),
+        switched_on,
+        expected.get_ref(),
+        hint,
+    ))
+}
+
+/// Parses `tools = "empty"`; without the key, the list is not judged.
+fn empty(tools: Option<&Spanned<String>>) -> Result<bool, Flaw> {
+    let tools = tools.map(|word| one_of(word, &Tools::ALL, Tools::word));
+    Ok(tools.transpose()? == Some(Tools::Empty))
+}
+
+fn exit(file: ExitFile) -> Result<ExpectedExit, Flaw> {
+    let Some(code) = file.code else {
+        return Ok(ExpectedExit::AnyCode);
+    };
+    let parsed = u8::try_from(*code.get_ref()).map_err(|_| {
+        let hint = "a process exits with one byte (exit(3))";
+        Flaw::new(code.span(), "a number from 0 to 255", code.get_ref(), hint)
+    })?;
+    Ok(ExpectedExit::Code(parsed.into()))
+}
+
+fn programs(file: ProgramsFile) -> Result<Vec<ProgramRule>, Flaw> {
+    let mut seen = BTreeSet::new();
+    let mut parsed = Vec::new();
+    for rule in file.rule {
+        reject_repeated(&mut seen, &rule.program, "each program once")?;
+        parsed.push(ProgramRule {
+            program: pattern(&rule.program, rule.program.get_ref())?,
+            reason: sentence(rule.reason)?,
+        });
+    }
+    Ok(parsed)
+}
+
+/// Parses a number of times; without the table, `absent`.
+fn times(file: Option<CountFile>, absent: Count) -> Result<Count, Flaw> {
+    let Some(file) = file else {
+        return Ok(absent);
+    };
+    let number = |value: &Spanned<u64>, from: u64| {
+        let found = *value.get_ref();
+        if (from..=MAX_COUNT).contains(&found) {
+            return Ok(found);
+        }
+        let expected = format!("a number from {from} to {MAX_COUNT}");
+        let hint = "write it as { from = 0, to = 1 }, or { from = 1 } without an upper limit";
+        Err(Flaw::new(value.span(), expected, found, hint))
+    };
+    let from = number(&file.from, 0)?;
+    let to = file.to.map(|to| number(&to, from)).transpose()?;
+    Ok(Count { from, to })
+}
+
+/// Parses a text with placeholders. `text` has the value with other placeholders filled in.
+fn pattern(value: &Spanned<String>, text: &str) -> Result<TextPattern, Flaw> {
+    text.parse().map_err(|error: PatternError| {
+        let hint = match &error {
+            PatternError::Unknown(name) => known_words(name, path_placeholders()),
+            PatternError::Swallowed(_) => {
+                "a placeholder takes all characters of its kind; put another character after it"
+                    .into()
+            }
+        };
+        let found = format!("{} ({error})", quoted(value.get_ref()));
+        Flaw::new(value.span(), "a text that can be met", found, hint)
+    })
+}

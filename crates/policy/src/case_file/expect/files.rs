@@ -1,0 +1,101 @@
+//! File form of the rules of files.
+
+use model::case::Count;
+use model::case::Root;
+use model::profile::Files;
+use model::quote::quoted;
+use model::schema::values::FileMode;
+use scenario::closed_set;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{CountFile, times};
+use crate::error::Flaw;
+use crate::profile_file::ExpectedFileFile;
+use crate::profile_file::files::named;
+use crate::schema::{Sentence, TreePath};
+use crate::values::one_of;
+
+/// Files that the client leaves: those of the rules and of the profile, and no others.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ExpectFiles")]
+pub(super) struct FilesFile {
+    /// Transcript of the conversation; without this key, it is a file like others.
+    #[schemars(with = "Option<Transcript>")]
+    transcript: Option<Spanned<String>>,
+    /// Files and directories.
+    #[serde(default)]
+    rule: Vec<RuleFile>,
+    /// Files and directories that the client removes before its end.
+    #[serde(default)]
+    transient: Vec<ExpectedFileFile>,
+}
+
+closed_set! {
+    /// Transcript of the conversation.
+    enum Transcript {
+        /// A finding, also one that was removed.
+        Forbidden = "forbidden",
+    }
+}
+
+/// File or directory that the client leaves.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "FileRule")]
+struct RuleFile {
+    /// Directory that contains the file.
+    #[serde(rename = "in")]
+    #[schemars(with = "Root")]
+    root: Spanned<String>,
+    /// Path relative to the directory, with placeholders for parts that differ between runs.
+    #[schemars(with = "TreePath")]
+    path: Spanned<String>,
+    /// Permission bits, four octal digits; without this key, any that only the owner can write to.
+    #[schemars(with = "Option<FileMode>")]
+    mode: Option<Spanned<String>>,
+    /// Number of such files; without this key, any.
+    count: Option<CountFile>,
+    /// Reason why the client creates the file.
+    #[schemars(with = "Sentence")]
+    reason: Spanned<String>,
+}
+
+/// Parses the rules, each path once.
+pub(super) fn parsed(file: FilesFile) -> Result<Files, Flaw> {
+    let transcript = file.transcript.as_ref();
+    let transcript = transcript.map(|word| one_of(word, &Transcript::ALL, Transcript::word));
+    let mut places = Vec::new();
+    let mut limits = Vec::new();
+    for rule in file.rule {
+        places.push(ExpectedFileFile {
+            root: rule.root,
+            path: rule.path,
+            reason: rule.reason,
+        });
+        let mode = rule.mode.as_ref().map(mode).transpose()?;
+        limits.push((mode, times(rule.count, Count::ANY)?));
+    }
+    let mut expected = named(places, Ok)?;
+    for (file, (mode, count)) in expected.iter_mut().zip(limits) {
+        (file.mode, file.count) = (mode, count);
+    }
+    Ok(Files {
+        expected,
+        transient: named(file.transient, Ok)?,
+        no_transcript: transcript.transpose()? == Some(Transcript::Forbidden),
+        ..Files::default()
+    })
+}
+
+fn mode(value: &Spanned<String>) -> Result<u32, Flaw> {
+    let text = value.get_ref();
+    let is_octal = text.len() == 4 && text.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+    let parsed = u32::from_str_radix(text, 8).ok().filter(|_| is_octal);
+    parsed.ok_or_else(|| {
+        let hint = "write it as \"0600\"";
+        Flaw::new(value.span(), "four octal digits", quoted(text), hint)
+    })
+}

@@ -1,0 +1,159 @@
+//! Resolution of `runner init`: the client as a case describes it, without paths of this machine where that is possible.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{self, Path, PathBuf};
+use std::{env, fs};
+
+use model::case::client::{InlineVariable, VariableValue};
+use model::case::{
+    Access, Case, Expectations, InlineClient, Origin, Outline, PathRule, Presence, SandboxRules,
+    Source, Tier,
+};
+use model::quote::shown_path;
+use policy::{Reference, is_private_name, may_be_shown};
+
+use super::options::isolation;
+use super::values::VariableArgument;
+use super::{InitOptions, UsageError, inline};
+use crate::request::{InitRequest, RunRequest};
+
+/// Reason of what the command line asked for.
+const ASKED_FOR: &str = "asked for when the case was made";
+
+/// Runs that `options` ask for.
+pub(super) fn request(
+    options: InitOptions,
+    search_path: Option<&OsStr>,
+) -> Result<InitRequest, UsageError> {
+    let file = absolute(&options.file)?;
+    if fs::symlink_metadata(&file).is_ok() {
+        return Err(UsageError::FileExists {
+            path: shown_path(&file),
+        });
+    }
+    let project = file.parent().unwrap_or(Path::new("/"));
+    let project = fs::canonicalize(project).map_err(|source| UsageError::PathNotFound {
+        path: shown_path(project),
+        source,
+    })?;
+    let client = client(&options, &project)?;
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let name: String = stem.chars().map(in_name).collect();
+    let like = policy::case(&Reference::BuiltIn("case-b".to_owned())).map_err(UsageError::Case)?;
+    let case = Case {
+        name: name.clone(),
+        like: None,
+        summary: String::new(),
+        origin: Origin {
+            source: Source::File(file.clone()),
+            sha256: String::new(),
+            text: "".into(),
+            outline: Outline::default(),
+        },
+        invocation: client.task(),
+        client: Some(client.clone()),
+        stub: like.stub,
+        sandbox: SandboxRules {
+            tiers: Tier::ALL.into(),
+            limits: like.sandbox.limits,
+            paths: Vec::new(),
+        },
+        expect: Expectations::default(),
+    };
+    let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
+    let (workload, program) = inline::workload(case, &client, None, Vec::new(), search_path)?;
+    Ok(InitRequest {
+        run: RunRequest {
+            workload,
+            client: program,
+            reports: Vec::new(),
+            isolation,
+            timeout: options.timeout,
+            out: None,
+            baseline: None,
+            keep_home: false,
+            use_cache: true,
+        },
+        runs: options.runs,
+        file,
+        client,
+        name,
+    })
+}
+
+fn client(options: &InitOptions, project: &Path) -> Result<InlineClient, UsageError> {
+    let words: Vec<String> = options.program.iter().map(text).collect::<Result<_, _>>()?;
+    let (program, arguments) = words.split_first().ok_or(UsageError::NotUtf8)?;
+    let directory = env::current_dir().and_then(fs::canonicalize).ok();
+    let cwd =
+        directory.filter(|directory| directory.starts_with(project) && may_be_shown(directory));
+    let in_project = |word: &String| relative(Path::new(word), project).unwrap_or(word.clone());
+    // A path that begins at the current directory means the same wherever the case is run.
+    let program = if program.contains('/') && !program.starts_with('/') {
+        let found = absolute(Path::new(program))?;
+        relative(&found, project).unwrap_or(found.display().to_string())
+    } else {
+        in_project(program)
+    };
+    let mut environment = Vec::new();
+    for VariableArgument { name, value } in &options.env {
+        let value = match value {
+            Some(value) if !is_private_name(name) || value.contains('{') => {
+                VariableValue::Text(value.clone())
+            }
+            Some(_) | None => VariableValue::OfCaller,
+        };
+        environment.push(InlineVariable {
+            name: name.clone(),
+            value,
+            reason: ASKED_FOR.to_owned(),
+        });
+    }
+    let mut paths = Vec::new();
+    for path in &options.read {
+        let path = absolute(path)?;
+        let path = relative(&path, project).map_or(path, PathBuf::from);
+        paths.push(PathRule {
+            path,
+            access: Access::ReadExecute,
+            presence: Presence::Required,
+            reason: ASKED_FOR.to_owned(),
+        });
+    }
+    Ok(InlineClient {
+        program,
+        arguments: arguments.iter().map(in_project).collect(),
+        prompt: None,
+        cwd: cwd.and_then(|cwd| relative(&cwd, project)),
+        environment,
+        paths,
+    })
+}
+
+/// Path below the project, with its placeholder.
+fn relative(path: &Path, project: &Path) -> Option<String> {
+    let below = path.strip_prefix(project).ok()?.to_str()?;
+    Some(match below {
+        "" => "{project}".to_owned(),
+        below => format!("{{project}}/{below}"),
+    })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, UsageError> {
+    path::absolute(path).map_err(|source| UsageError::PathNotFound {
+        path: shown_path(path),
+        source,
+    })
+}
+
+fn text(word: &OsString) -> Result<String, UsageError> {
+    word.to_str().map(str::to_owned).ok_or(UsageError::NotUtf8)
+}
+
+fn in_name(c: char) -> char {
+    if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
+        c
+    } else {
+        '-'
+    }
+}

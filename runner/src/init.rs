@@ -1,0 +1,139 @@
+//! `runner init`: runs a program several times, and writes a case that allows what each of the runs did.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::time::SystemTime;
+
+use judge::observed::{Observed, observed};
+use model::escape::visible;
+use model::evidence::{Evidence, Exit};
+use model::quote::shown_path;
+use model::text::count;
+use model::time::rfc3339;
+use policy::write::{self, NewCase};
+use thiserror::Error;
+
+use crate::advice::Advice;
+use crate::collect::Failure;
+use crate::request::InitRequest;
+use crate::run::{self, RunError};
+
+/// Number of lines of standard error that a note shows.
+const LAST_LINES: usize = 5;
+
+/// Errors of the command.
+#[derive(Debug, Error)]
+pub(crate) enum InitError {
+    /// A run was not possible.
+    #[error("cannot run the program")]
+    Run(#[from] RunError),
+    /// The program was not started, or the sandbox failed.
+    #[error("run {number} is of no use")]
+    Failed {
+        /// Number of the run, from 1.
+        number: u8,
+        /// The failure.
+        #[source]
+        failure: Failure,
+    },
+    /// The program did not end by itself.
+    #[error("run {number}: the program did not end by itself")]
+    NoEnd {
+        /// Number of the run, from 1.
+        number: u8,
+    },
+    /// The file cannot be written.
+    #[error("cannot write {path}")]
+    Write {
+        /// The file, escaped.
+        path: String,
+        /// The error of open(2) or write(2).
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl InitError {
+    /// Advice for the user.
+    pub(crate) fn advice(&self) -> Option<Advice> {
+        match self {
+            Self::Run(error) => error.advice(),
+            Self::Failed { failure, .. } => failure.advice(model::report::Purpose::Judge),
+            Self::NoEnd { .. } | Self::Write { .. } => None,
+        }
+    }
+}
+
+/// Result of the command, for people.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// Lines about the file and the next step.
+    pub lines: Vec<String>,
+    /// Behaviour that no rule accepts: exit with 1.
+    pub refused: Vec<String>,
+}
+
+/// Makes the runs, and writes the file.
+pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
+    let mut runs: Vec<Evidence> = Vec::new();
+    for number in 1..=request.runs {
+        let collected = run::for_evidence(&request.run)?;
+        if let Some(failure) = collected.failure {
+            return Err(InitError::Failed { number, failure });
+        }
+        if !matches!(collected.evidence.exit, Exit::Code(_) | Exit::Signal(_)) {
+            return Err(InitError::NoEnd { number });
+        }
+        runs.push(collected.evidence);
+    }
+    let now = rfc3339(SystemTime::now());
+    let date = now.get(..10).unwrap_or(&now);
+    let reason = format!("seen on {date}, not reviewed");
+    let runs: Vec<&Evidence> = runs.iter().collect();
+    let Observed { expect, refused } = observed(&runs, &reason);
+    let about = [format!(
+        "Written by `runner init` on {date} from {}. Read each rule; change its reason once you have.",
+        count(runs.len(), "run")
+    )];
+    let text = write::case(&NewCase {
+        name: &request.name,
+        about: &about,
+        client: &request.client,
+        expect: &expect,
+        refused: &refused,
+    });
+    let path = shown_path(&request.file);
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&request.file)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|source| InitError::Write {
+        path: path.clone(),
+        source,
+    })?;
+    let rules = text.matches(&reason).count();
+    let mut lines: Vec<String> = runs.iter().filter_map(|run| unsuccessful(run)).collect();
+    lines.dedup();
+    lines.push(format!(
+        "{path} has {}, none reviewed",
+        count(rules, "rule")
+    ));
+    lines.push(format!("next: runner run {path}"));
+    Ok(Written { lines, refused })
+}
+
+/// Describes an end that is probably not the one to expect.
+fn unsuccessful(run: &Evidence) -> Option<String> {
+    let Exit::Code(code @ 1..) = run.exit else {
+        return None;
+    };
+    let last = run.stderr.tail.lines().rev().take(LAST_LINES);
+    let mut last: Vec<String> = last.map(visible).collect();
+    last.reverse();
+    let end = match last.as_slice() {
+        [] => "its standard error is empty".to_owned(),
+        lines => format!("its standard error ends: {}", lines.join(" | ")),
+    };
+    Some(format!("the program exited with {code}; {end}"))
+}
