@@ -8,4 +8,5 @@ pub mod check;
 pub mod facts;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
+pub mod gate;
 pub mod lock;

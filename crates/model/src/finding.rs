@@ -13,8 +13,13 @@ pub use meaning::{Meaning, holds_for_any_program, ids, meaning};
 /// Id of the check that compares a run with its lock file. The specification does not have it, so [`ids`] excludes it.
 pub const BASELINE: &str = "baseline/unchanged";
 
-/// Section of an expectation that the specification does not have.
+/// Id of the check of `--fail-on`. Made by an audit with that option only, so [`ids`] excludes it.
+pub const FAIL_ON: &str = "audit/fail-on";
+
+/// Section of an expectation that the lock file has, and not the specification.
 const NO_SECTION: &str = "-";
+/// Section of an expectation that the command line has.
+const COMMAND_LINE: &str = "--fail-on";
 
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,7 +39,7 @@ pub struct Finding {
     pub found: Option<String>,
     /// Reason why the check was skipped or errored.
     pub because: Option<String>,
-    /// Source of the expectation: a section of the specification, such as `2.1`, or `-` for the lock file.
+    /// Source of the expectation: a section of the specification, such as `2.1`, `-` for the lock file, or `--fail-on`.
     #[serde(rename = "spec")]
     #[schemars(with = "String")]
     pub asked_by: AskedBy,
@@ -48,14 +53,17 @@ pub enum AskedBy {
     Specification(Cow<'static, str>),
     /// The lock file of `--baseline`.
     LockFile,
+    /// The option `--fail-on`.
+    CommandLine,
 }
 
 impl AskedBy {
-    /// Returns the section of the specification, or `-` for the lock file.
+    /// Returns the section of the specification, `-` for the lock file, or the option of the command line.
     pub fn section(&self) -> &str {
         match self {
             Self::Specification(section) => section,
             Self::LockFile => NO_SECTION,
+            Self::CommandLine => COMMAND_LINE,
         }
     }
 }
@@ -70,6 +78,7 @@ impl From<String> for AskedBy {
     fn from(section: String) -> Self {
         match section.as_str() {
             NO_SECTION => Self::LockFile,
+            COMMAND_LINE => Self::CommandLine,
             _ => Self::Specification(section.into()),
         }
     }
@@ -111,12 +120,14 @@ closed_set! {
 closed_set! {
     /// Result of the whole run.
     pub enum Verdict {
-        /// Every check that the case asks for was made and passed.
+        /// Every check that the case asks for was made and passed; for an audit, each gate of the command line.
         Passed = "passed",
-        /// The run is sound, and a check failed.
+        /// The run is sound, and a check failed; for an audit, a gate of the command line.
         Failed = "failed",
         /// The run does not judge the client: isolation or evidence was lost.
         Errored = "errored",
+        /// A sound audit without a gate: nothing was asked of the program.
+        Audited = "audited",
     }
 }
 
@@ -124,7 +135,7 @@ impl Verdict {
     /// Returns the exit code of a run with this verdict; an audit exits with the code of its program.
     pub const fn exit_code(self) -> u8 {
         match self {
-            Verdict::Passed => 0,
+            Verdict::Passed | Verdict::Audited => 0,
             Verdict::Failed => 1,
             Verdict::Errored => 3,
         }

@@ -12,6 +12,7 @@ pub(super) fn asked_by(asked_by: &AskedBy) -> String {
     match asked_by {
         AskedBy::Specification(section) => format!("specification, section {section}"),
         AskedBy::LockFile => "the lock file".to_owned(),
+        AskedBy::CommandLine => "the command line".to_owned(),
     }
 }
 
@@ -20,7 +21,7 @@ pub(super) fn found(finding: &Finding) -> Vec<&str> {
     let found = finding.found.as_deref();
     match &finding.asked_by {
         AskedBy::LockFile => found.into_iter().flat_map(str::lines).collect(),
-        AskedBy::Specification(_) => found.into_iter().collect(),
+        AskedBy::Specification(_) | AskedBy::CommandLine => found.into_iter().collect(),
     }
 }
 
@@ -102,7 +103,7 @@ fn credentials(request: &Request) -> String {
 pub(super) fn unsound(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Errored => "Why this run does not judge the client",
-        Verdict::Failed | Verdict::Passed => "Evidence that this run lost",
+        Verdict::Failed | Verdict::Passed | Verdict::Audited => "Evidence that this run lost",
     }
 }
 

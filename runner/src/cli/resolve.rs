@@ -7,13 +7,13 @@ use model::profile::{Profile, Settings};
 use policy::{self, Reference};
 use report::Form;
 
-use super::options::{isolation, scenario};
+use super::options::{baseline, isolation, scenario};
 use super::{
     Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
     RunOptions, SelftestOptions, UsageError, audit, reports,
 };
 use crate::request::{
-    Baseline, ClientProgram, DiffRequest, DoctorAction, InitAction, PolicyAction, RunRequest,
+    ClientProgram, DiffRequest, DoctorAction, InitAction, PolicyAction, RunRequest,
     SelftestRequest, VerifyRequest,
 };
 use crate::workload::Workload;
@@ -126,11 +126,8 @@ fn run_request(
         isolation,
         timeout: options.timeout,
         out: options.out,
-        baseline: options.baseline.map(if options.update_baseline {
-            Baseline::Update
-        } else {
-            Baseline::Compare
-        }),
+        baseline: baseline(options.baseline, options.update_baseline),
+        fail_on: Vec::new(),
         keep_home: options.keep_home,
         use_cache: !options.no_cache,
     })

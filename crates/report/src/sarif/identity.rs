@@ -22,7 +22,7 @@ pub(super) fn locations(report: &Report, finding: &Finding) -> (ArtifactLocation
             let known = Some(lock.lines.clone()).filter(|lines| !lines.is_empty());
             (lock_location(lock), known.unwrap_or_else(|| vec![1]))
         }
-        (AskedBy::LockFile, None) | (AskedBy::Specification(_), _) => {
+        (AskedBy::LockFile, None) | (AskedBy::Specification(_) | AskedBy::CommandLine, _) => {
             let key = finding::meaning(&finding.id).key;
             let line = report.case.origin.outline.line(key);
             (case_file(report), vec![line])
