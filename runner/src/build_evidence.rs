@@ -15,7 +15,7 @@ use model::evidence::{
     Attempt, AttemptKind, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind,
     MadeAndRemoved, Outcome, Request, Root, Sensitive, SensitivePath, Survivor, Unlisted,
 };
-use model::journal::{Content, Entry, Head};
+use model::journal::{Content, Head};
 use model::layout::{HOME, WORK};
 use model::secret::SecretScanner;
 use model::text::printable;
@@ -45,7 +45,7 @@ const BARRIER_US: u64 = 50_000;
 /// Builds the evidence of one run. Consumes the capture, so that the client's directories can be removed
 /// afterwards.
 pub(crate) fn build(
-    capture: Capture,
+    mut capture: Capture,
     (limits, timeout): (&Limits, Duration),
     prepared: &Prepared,
     clock: Clock,
@@ -54,7 +54,7 @@ pub(crate) fn build(
     let (plan, secrets) = (&prepared.plan, &prepared.secrets);
     let now_us = clock.elapsed_us();
     let mut traffic = from_journal(
-        &capture.journal,
+        std::mem::take(&mut capture.journal),
         clock.start_us,
         capture.canary_peer,
         workload.side_requests(),
@@ -66,12 +66,12 @@ pub(crate) fn build(
     let over = capture.output.over();
     let ends = (over, capture.oom_kills);
     let limit = limit::reached(capture.exit, ends, timeout, limits, &plan.limits);
-    let accepted = accepted(&traffic, &capture);
+    let accepted = accepted(&traffic);
     let (before, unreconciled) = boundaries(&traffic, &capture);
-    let unread = closed_unread(refused(&capture.journal), limits, prepared.connections);
+    let unread = closed_unread(traffic.refused, limits, prepared.connections);
     let mut ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
-    let (records, seen_on_stdout) = capture.output.into_records(before, now_us, secrets);
+    let (records, seen_on_stdout) = capture.output.into_records(before, now_us);
     let seen_in_passing = capture.passed.and_then(|passed| passed.sighting("stdout"));
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(secrets);
     let names = capture.questions.finish(capture.exit);
@@ -204,7 +204,7 @@ fn boundaries(traffic: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
         post: 0,
     };
     let permitted = capture.ledger.connects.len() as u64;
-    let accepted = accepted(traffic, capture);
+    let accepted = accepted(traffic);
     let mut gaps = Vec::new();
     if permitted != accepted {
         let detail = format!(
@@ -260,8 +260,8 @@ fn boundaries(traffic: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
 }
 
 /// Number of connections that arrived at the stub.
-fn accepted(traffic: &Traffic, capture: &Capture) -> u64 {
-    traffic.connections.len() as u64 + refused(&capture.journal)
+fn accepted(traffic: &Traffic) -> u64 {
+    traffic.connections.len() as u64 + traffic.refused
 }
 
 /// Returns the number of lines at the connect of `connection`. Only their order identifies connections. If an
@@ -282,18 +282,6 @@ fn lines_at_connect(traffic: &Traffic, capture: &Capture, connection: u64) -> Op
         index -= 1;
     }
     connects.get(index)?.lines
-}
-
-/// Number of connections that the stub closed unread, beyond its limit.
-fn refused(journal: &[Entry]) -> u64 {
-    let count = |entry: &Entry| {
-        if let Entry::Refused { connections, .. } = entry {
-            *connections
-        } else {
-            0
-        }
-    };
-    journal.iter().map(count).max().unwrap_or(0)
 }
 
 /// Gap for connections beyond the limit of the case, or beyond the number that this machine permits the stub.

@@ -124,11 +124,27 @@ impl Bundle {
         self.output.path()
     }
 
+    /// Creates the files for the copies of standard output and standard error.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub(crate) fn spools(&self) -> Result<[File; 2], OutputDirectoryError> {
+        let spool = || {
+            self.output
+                .unnamed()
+                .map_err(|source| OutputDirectoryError::Spool {
+                    path: self.shown_path(),
+                    source,
+                })
+        };
+        Ok([spool()?, spool()?])
+    }
+
     /// Takes the policies, the output, and handles of the client's directories, before the evidence is built.
     pub(crate) fn take_output(
         &mut self,
         workload: &Workload,
-        capture: &Capture,
+        capture: &mut Capture,
         secrets: &SecretScanner,
     ) {
         self.output.touch();
@@ -136,11 +152,11 @@ impl Bundle {
         if let Workload::Client { profile, .. } = workload {
             self.put_policy(PROFILE, &profile.origin, secrets);
         }
-        match &capture.passed {
-            Some(passed) => self.put_output(STDOUT_TEXT, &passed.shown(secrets)),
-            None => self.put_output(STDOUT_RECORDS, &capture.output.shown(secrets)),
+        match &mut capture.passed {
+            Some(passed) => self.put_output(STDOUT_TEXT, passed.copied()),
+            None => self.put_output(STDOUT_RECORDS, capture.output.copied()),
         }
-        self.put_output(STDERR, &capture.errors.shown(secrets));
+        self.put_output(STDERR, capture.errors.copied());
         match capture.trees.as_ref().map(Trees::try_clone).transpose() {
             Ok(trees) => self.trees = trees,
             Err(source) => self.fail("the client's files", source),
@@ -158,8 +174,14 @@ impl Bundle {
         }
     }
 
-    fn put_output(&mut self, name: &str, output: &Shown) {
-        match output.fidelity {
+    /// Puts a stream; empty if there was no client.
+    fn put_output(&mut self, name: &str, output: Option<io::Result<Shown>>) {
+        let Shown { file, fidelity } = match output {
+            Some(Ok(shown)) => shown,
+            Some(Err(source)) => return self.fail(name, source),
+            None => return self.put(name, &[]),
+        };
+        match fidelity {
             Fidelity::Exact => {}
             Fidelity::Redacted => {
                 self.except(name, "the credential or a hidden value is replaced in it");
@@ -169,7 +191,10 @@ impl Bundle {
                 self.except(name, "the rest of it is beyond the limit on output");
             }
         }
-        self.put(name, &output.bytes);
+        self.put_written(name, |mut named| {
+            io::copy(&mut &file, &mut named)?;
+            digest_of(named)
+        });
     }
 
     fn except(&mut self, path: &str, reason: impl Into<String>) {
@@ -251,8 +276,16 @@ impl Bundle {
     }
 
     fn put(&mut self, name: &str, content: &[u8]) {
-        match self.output.put(name, |mut file| file.write_all(content)) {
-            Ok(()) => drop((self.sums).insert(name.to_owned(), digest::of_bytes(content))),
+        self.put_written(name, |mut file| {
+            file.write_all(content)?;
+            Ok(digest::of_bytes(content))
+        });
+    }
+
+    /// Puts a file that `write` writes; `write` returns its digest.
+    fn put_written(&mut self, name: &str, write: impl FnOnce(&File) -> io::Result<String>) {
+        match self.output.put(name, write) {
+            Ok(sha256) => drop(self.sums.insert(name.to_owned(), sha256)),
             Err(source) => self.fail(name, source),
         }
     }

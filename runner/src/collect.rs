@@ -21,6 +21,7 @@ mod stalled;
 mod terminal_state;
 pub(crate) mod watcher;
 
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep_until};
 
-use output::{Errors, Extent, Over};
+use output::{Errors, Over, Spool};
 use passthrough::Passthrough;
 use pipes::{Read, readable, receive};
 use signals::Signals;
@@ -77,8 +78,8 @@ pub(crate) struct CollectSettings<'a> {
     pub(crate) secrets: &'a SecretScanner,
     /// Started when the client is.
     pub(crate) digest: &'a mut PendingDigest,
-    /// Part of standard error, and of output without records, that is kept.
-    pub(crate) extent: Extent,
+    /// Files for copies of standard output and standard error, for a bundle.
+    pub(crate) spools: Option<[File; 2]>,
 }
 
 /// Phase of the run; each has its own deadline.
@@ -97,13 +98,14 @@ enum Phase {
 /// Returns the errno of the runtime's own set-up (epoll, signals). Every other error is in the capture.
 pub(crate) async fn collect(
     mut stage: Stage,
-    settings: CollectSettings<'_>,
+    mut settings: CollectSettings<'_>,
 ) -> std::io::Result<(Capture, Option<Stage>)> {
     let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
     let (control, to_stage) =
         tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
     let (ask, asked) = tokio::sync::mpsc::channel(1);
     let limits = (settings.output_bytes, settings.output_lines);
+    let spools = settings.spools.take();
     let cgroup = stage.cgroup.as_ref();
     let cgroup = cgroup.map(Cgroup::describe).map_err(String::clone);
     let set_up = SetUp::new(
@@ -140,9 +142,7 @@ pub(crate) async fn collect(
         capture: Capture::nothing(limits, settings.secrets),
         settings,
     };
-    let stream = Errors::new(session.settings.secrets, session.settings.extent);
-    session.capture.passed = session.passthrough.is_some().then(|| stream.clone());
-    session.capture.errors = stream;
+    session.copy_to(spools);
     session.run().await;
     session.finish_passing().await;
     let Session {
@@ -264,6 +264,21 @@ enum Next {
 }
 
 impl Session<'_> {
+    /// Prepares both streams, with copies in the files.
+    fn copy_to(&mut self, spools: Option<[File; 2]>) {
+        let (secrets, limit) = (self.settings.secrets, self.settings.output_bytes);
+        let spool = |file| Spool::new(file, limit, secrets);
+        let [out, err] = match spools {
+            Some(files) => files.map(|file| Some(spool(file))),
+            None => [None, None],
+        };
+        match self.passthrough {
+            Some(_) => self.capture.passed = Some(Errors::new(secrets, out)),
+            None => self.capture.output.copy_to(out),
+        }
+        self.capture.errors = Errors::new(secrets, err);
+    }
+
     async fn run(&mut self) {
         let mut line = Vec::new();
         loop {
@@ -308,6 +323,7 @@ impl Session<'_> {
             if let Next::Stop = self.hold_output_to_its_limit() {
                 return;
             }
+            self.capture.output.parse_waiting();
         }
     }
 

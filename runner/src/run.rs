@@ -23,7 +23,6 @@ use crate::build_report::{self, PassedOver};
 use crate::bundle::output_dir::OutputDirectoryError;
 use crate::bundle::{Bundle, Bundled};
 use crate::collect::home_copy::{Kept, keep};
-use crate::collect::output::Extent;
 use crate::collect::{self, Capture, CollectSettings, Failure};
 use crate::output::{OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
@@ -90,7 +89,11 @@ pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<
         mut capture,
         _stage,
         passed_over,
-    } = launch_in_strongest_tier(request, &outputs.files(), &mut waiting, clock)?;
+    } = {
+        let files = outputs.files();
+        let bundle = outputs.bundle().map(|bundle| &*bundle);
+        launch_in_strongest_tier(request, (&files, bundle), &mut waiting, clock)?
+    };
     absorb_one_signal();
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
@@ -168,7 +171,7 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
         _stage,
         passed_over,
         ..
-    } = launch_in_strongest_tier(request, &[], &mut None, clock)?;
+    } = launch_in_strongest_tier(request, (&[], None), &mut None, clock)?;
     let failure = capture.failure.take();
     let evidence = evidence_of(request, &prepared, capture, trees, clock, None);
     let checks = checks(&request.workload, &prepared, &evidence);
@@ -196,14 +199,14 @@ fn checks(workload: &Workload, prepared: &Prepared, evidence: &Evidence) -> Vec<
 fn evidence_of(
     request: &RunRequest,
     prepared: &Prepared,
-    capture: Capture,
+    mut capture: Capture,
     trees: Option<TemporaryTrees>,
     clock: Clock,
     mut bundle: Option<&mut Bundle>,
 ) -> Evidence {
     let limits = &request.workload.sandbox().limits;
     if let Some(bundle) = &mut bundle {
-        bundle.take_output(&request.workload, &capture, &prepared.secrets);
+        bundle.take_output(&request.workload, &mut capture, &prepared.secrets);
     }
     let evidence = build_evidence::build(
         capture,
@@ -234,7 +237,7 @@ struct Launched {
 /// because a prediction would be less reliable. The client has not been started if another level is tried.
 fn launch_in_strongest_tier(
     request: &RunRequest,
-    files: &[PathBuf],
+    (files, bundle): (&[PathBuf], Option<&Bundle>),
     waiting: &mut Option<Waiting>,
     clock: Clock,
 ) -> Result<Launched, RunError> {
@@ -256,7 +259,7 @@ fn launch_in_strongest_tier(
         let mut prepared = prepare(request, files, tier, &places)?;
         let ((mut capture, stage), trees) = match made {
             Ok(trees) => {
-                let ran = launch_and_collect(request, &mut prepared, waiting, clock)?;
+                let ran = launch_and_collect(request, bundle, &mut prepared, waiting, clock)?;
                 (ran, trees)
             }
             Err(error) => (failed(&prepared, error), None),
@@ -288,6 +291,7 @@ fn failed(prepared: &Prepared, error: SetupError) -> (Capture, Option<Stage>) {
 /// Creates the sandbox's processes and collects their evidence. The program is hashed beside the client.
 fn launch_and_collect(
     request: &RunRequest,
+    bundle: Option<&Bundle>,
     prepared: &mut Prepared,
     waiting: &mut Option<Waiting>,
     clock: Clock,
@@ -313,10 +317,7 @@ fn launch_and_collect(
         passes_output: request.workload.purpose() == Purpose::Audit,
         secrets: &prepared.secrets,
         digest: &mut prepared.digest,
-        extent: match request.out {
-            Some(_) => Extent::UpTo(limits.output_bytes),
-            None => Extent::Tail,
-        },
+        spools: bundle.map(Bundle::spools).transpose()?,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -12,6 +12,9 @@ pub struct Limits {
     /// Longest head of a request, in bytes. A longer head is
     /// [`Head::Malformed`](model::journal::Head::Malformed).
     pub head_bytes: usize,
+    /// Bytes of all well-formed heads of a run together, which the journal keeps. A head beyond the limit is
+    /// [`Head::Malformed`](model::journal::Head::Malformed).
+    pub run_head_bytes: usize,
     /// Longest body that is parsed and answered, in bytes. A longer body gets status 413. It is still counted and
     /// hashed to its end, with [`Content::Other`](model::journal::Content::Other).
     pub body_bytes: usize,
@@ -30,8 +33,8 @@ pub struct Limits {
     /// Largest number of values in a JSON body. A body with more is
     /// [`Content::Other`](model::journal::Content::Other).
     pub json_values: usize,
-    /// Largest number of values in all JSON shapes of a run together; a string counts as an object with two
-    /// values. The journal keeps every shape, so a body beyond the limit is
+    /// Largest weight of all JSON shapes of a run together ([`weight`](model::shape::weight)); a string counts as an
+    /// object with two values. The journal keeps every shape, so a body beyond the limit is
     /// [`Content::Other`](model::journal::Content::Other).
     pub run_json_values: usize,
 }
@@ -40,6 +43,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             head_bytes: 64 * 1024,
+            run_head_bytes: 16 * 1024 * 1024,
             body_bytes: 8 * 1024 * 1024,
             buffered_bytes: 32 * 1024 * 1024,
             requests_per_connection: 256,
@@ -47,17 +51,18 @@ impl Default for Limits {
             open_connections: 1024,
             json_depth: 64,
             json_values: 20_000,
-            run_json_values: 200_000,
+            run_json_values: 400_000,
         }
     }
 }
 
-/// Remaining budget of all bodies, shared by all connections: bytes at one time, and JSON values over the whole
-/// run.
+/// Remaining budget of all requests, shared by all connections: bytes of bodies at one time, JSON values and bytes
+/// of heads over the whole run.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     bytes: Arc<AtomicUsize>,
     values: Arc<AtomicUsize>,
+    heads: Arc<AtomicUsize>,
 }
 
 impl Budget {
@@ -65,7 +70,13 @@ impl Budget {
         Self {
             bytes: Arc::new(AtomicUsize::new(limits.buffered_bytes)),
             values: Arc::new(AtomicUsize::new(limits.run_json_values)),
+            heads: Arc::new(AtomicUsize::new(limits.run_head_bytes)),
         }
+    }
+
+    /// Takes the bytes of a head, for good. Returns `false` and takes no bytes if fewer are left.
+    pub(crate) fn take_head(&self, bytes: usize) -> bool {
+        take(&self.heads, bytes)
     }
 
     /// Returns an empty share. A dropped share gives its bytes back.
@@ -75,6 +86,14 @@ impl Budget {
             taken: 0,
         }
     }
+}
+
+/// Takes a part of a budget. Returns `false` and takes nothing if less is left.
+fn take(budget: &AtomicUsize, part: usize) -> bool {
+    let less = |remaining: usize| remaining.checked_sub(part);
+    budget
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+        .is_ok()
 }
 
 /// Part of a [`Budget`] that one body has taken.
@@ -87,12 +106,7 @@ pub(crate) struct Share {
 impl Share {
     /// Takes `bytes` more. Returns `false` and takes no bytes if fewer are left.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
-        let less = |remaining: usize| remaining.checked_sub(bytes);
-        let taken = self
-            .budget
-            .bytes
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
-            .is_ok();
+        let taken = take(&self.budget.bytes, bytes);
         self.taken += if taken { bytes } else { 0 };
         taken
     }

@@ -8,7 +8,7 @@ use crate::tap::head::HeadError;
 pub(crate) fn answer(error: HeadError) -> Vec<u8> {
     let id = messages::new_id("req");
     let status = match error {
-        HeadError::Long(_) => "431 Request Header Fields Too Large",
+        HeadError::Long(_) | HeadError::Sum(_) => "431 Request Header Fields Too Large",
         HeadError::BareLineFeed
         | HeadError::Control
         | HeadError::Grammar(_)

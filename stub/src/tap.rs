@@ -255,6 +255,9 @@ impl RequestTap {
             Ok(parsed) => parsed,
             Err(error) => return self.refuse(raw, error, facts),
         };
+        if !self.budget.take_head(raw.len()) {
+            return self.refuse(raw, HeadError::Sum(self.limits.run_head_bytes), facts);
+        }
         self.unaccounted += parsed.surplus;
         forwarded.extend_from_slice(raw);
         facts.push(RequestFact::Head {

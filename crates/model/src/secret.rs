@@ -21,8 +21,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 mod forms;
+mod redactor;
 
 use forms::Pattern;
+pub use redactor::Redactor;
 
 /// Replacement for the credential.
 pub const REPLACEMENT: &str = "<credential>";

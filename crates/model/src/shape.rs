@@ -74,12 +74,16 @@ pub fn is_text(shape: &Value) -> bool {
     })
 }
 
-/// Counts the values in `value`, including itself.
-pub fn values(value: &Value) -> usize {
+/// Memory of an object besides that of its values, as a number of values: its map has space for eleven entries from the
+/// first.
+const OBJECT_WEIGHT: usize = 4;
+
+/// Memory of `value`, as a number of values.
+pub fn weight(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
-        Value::Array(items) => items.iter().map(values).sum::<usize>() + 1,
-        Value::Object(entries) => entries.values().map(values).sum::<usize>() + 1,
+        Value::Array(items) => items.iter().map(weight).sum::<usize>() + 1,
+        Value::Object(entries) => entries.values().map(weight).sum::<usize>() + OBJECT_WEIGHT,
     }
 }
 

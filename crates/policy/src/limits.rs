@@ -25,7 +25,7 @@ const CPU_BOUNDS: RangeInclusive<Duration> = Duration::from_secs(1)..=DAY;
 const HOME_SIZES: RangeInclusive<u64> = 64 * KIB..=64 * GIB;
 const MEMORY_SIZES: RangeInclusive<u64> = 16 * MIB..=1024 * GIB;
 const FILE_SIZES: RangeInclusive<u64> = 4 * KIB..=64 * GIB;
-/// Bounds of data kept in memory: an output, a body.
+/// Bounds of an output and of a body.
 const KEPT_SIZES: RangeInclusive<u64> = KIB..=GIB;
 /// Bounds of the lines of standard output, each of which becomes a record.
 const OUTPUT_LINES: RangeInclusive<u64> = 16..=1_000_000;

@@ -316,16 +316,6 @@ impl Supervision {
                 self.fail("/proc/PID/mem", errno);
             }
         }
-        // Before the launch only our own probe calls, so the caller need not be recorded.
-        let caller = if launched && !self.memory.passes_unlisted(&call) {
-            Caller::read(notification.thread)
-        } else {
-            Caller::default()
-        };
-        if !notify::is_valid(&self.listener, notification.id) {
-            // The caller ended while it waited. The call was not made, and /proc may have shown another process.
-            return;
-        }
         let context = Context {
             addresses: self.addresses,
             stub_is_known: !launched || self.stub_is_known,
@@ -334,6 +324,20 @@ impl Supervision {
             shared_network: self.shared_network,
         };
         let mut decision = decide(&call, context);
+        // Before the launch only our own probe calls, so the caller need not be recorded. Reading it is most of the cost
+        // of a call that leaves no entry.
+        let leaves_entry = !decision.passes() || !self.memory.passes_unlisted(&call);
+        let caller = if !launched || !leaves_entry {
+            Caller::default()
+        } else if matches!(call, Call::Execute { .. }) {
+            Caller::read_with_parent(notification.thread)
+        } else {
+            Caller::read(notification.thread)
+        };
+        if !notify::is_valid(&self.listener, notification.id) {
+            // The caller ended while it waited. The call was not made, and /proc may have shown another process.
+            return;
+        }
         let mut planned = None;
         if !self.refuses {
             decision.answer = Answer::Continue;
@@ -431,7 +435,7 @@ impl Supervision {
                 .fault(format!("cannot read the state of a socket: {errno}")),
         }
         let lines = self.count_output_lines();
-        self.ledger.connects.push(Connect {
+        self.ledger.connect(Connect {
             at_us: self.clock.elapsed_us(),
             lines,
         });

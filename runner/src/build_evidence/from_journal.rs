@@ -22,6 +22,8 @@ pub(super) struct Traffic {
     pub requests: Vec<Request>,
     /// Events in the order in which they were sent.
     pub provider_events: Vec<ProviderEvent>,
+    /// Number of connections that the stub closed unread, beyond its limit.
+    pub refused: u64,
     /// Places where the stub found the credential.
     pub sightings: Vec<Sighting>,
     /// Missing or contradictory entries.
@@ -34,7 +36,7 @@ pub(super) struct Traffic {
 /// canary reached the stub. The first connection from there is left out if it carried no byte, and the others are
 /// numbered without it. `side_requests` are the profile's requests beside the turn.
 pub(super) fn from_journal(
-    entries: &[Entry],
+    entries: Vec<Entry>,
     start_us: u64,
     ignore_peer: Option<SocketAddr>,
     side_requests: &[SideRequest],
@@ -59,6 +61,7 @@ struct Fold {
     by_peer: HashMap<(SocketAddr, Host), usize>,
     requests: BTreeMap<u64, RequestParts>,
     provider_events: Vec<ProviderEvent>,
+    refused: u64,
     sightings: Vec<Sighting>,
     gaps: Vec<Gap>,
     is_done: bool,
@@ -90,7 +93,7 @@ struct RequestParts {
 }
 
 impl Fold {
-    fn take(&mut self, entry: &Entry) {
+    fn take(&mut self, entry: Entry) {
         if self.is_done {
             self.gap("the journal continues after its end");
         }
@@ -101,13 +104,13 @@ impl Fold {
                 peer,
                 host,
             } => {
-                let at_us = self.since_start(*at_us);
-                self.by_number.insert(*connection, self.accepted.len());
+                let at_us = self.since_start(at_us);
+                self.by_number.insert(connection, self.accepted.len());
                 self.accept(ConnectionParts {
-                    number: *connection,
+                    number: connection,
                     at_us,
-                    host: *host,
-                    peer: *peer,
+                    host,
+                    peer,
                     closed: None,
                     held: 0,
                 });
@@ -117,7 +120,7 @@ impl Fold {
                 request,
                 at_us,
             } => {
-                let (at_us, connection) = (self.since_start(*at_us), *connection);
+                let at_us = self.since_start(at_us);
                 let asked = RequestParts {
                     at_us,
                     connection,
@@ -125,23 +128,21 @@ impl Fold {
                     body: None,
                     status: None,
                 };
-                if self.requests.insert(*request, asked).is_some() {
+                if self.requests.insert(request, asked).is_some() {
                     self.gap(format!("request {request} began twice"));
                 }
             }
             Entry::Head { request, head, .. } => {
-                let head = head.clone();
-                self.update_request(*request, "head", |asked| asked.head.replace(head).is_some());
+                self.update_request(request, "head", |asked| asked.head.replace(head).is_some());
             }
             Entry::Body { request, body, .. } => {
-                let body = body.clone();
-                self.update_request(*request, "body", |asked| asked.body.replace(body).is_some());
+                self.update_request(request, "body", |asked| asked.body.replace(body).is_some());
             }
             Entry::Answered {
                 request, status, ..
             } => {
-                self.update_request(*request, "answer", |asked| {
-                    asked.status.replace(*status).is_some()
+                self.update_request(request, "answer", |asked| {
+                    asked.status.replace(status).is_some()
                 });
             }
             Entry::Sent {
@@ -151,13 +152,13 @@ impl Fold {
                 data,
                 ..
             } => {
-                self.update_request(*request, "event", |_| false);
-                let at_us = self.since_start(*at_us);
+                self.update_request(request, "event", |_| false);
+                let at_us = self.since_start(at_us);
                 self.provider_events.push(ProviderEvent {
                     at_us,
-                    request: *request,
-                    event: event.clone(),
-                    data: data.clone(),
+                    request,
+                    event,
+                    data,
                 });
             }
             Entry::Sighting {
@@ -189,12 +190,12 @@ impl Fold {
                 end,
                 ..
             } => self.close(
-                *connection,
+                connection,
                 Closed {
-                    bytes: *bytes,
-                    unaccounted: *unaccounted,
-                    requests: *requests,
-                    end: *end,
+                    bytes,
+                    unaccounted,
+                    requests,
+                    end,
                 },
             ),
             Entry::Held {
@@ -202,9 +203,8 @@ impl Fold {
                 peer,
                 host,
                 bytes,
-            } => self.hold(*at_us, (*peer, *host), *bytes),
-            // `assemble` counts them once, since it knows the limit.
-            Entry::Refused { .. } => {}
+            } => self.hold(at_us, (peer, host), bytes),
+            Entry::Refused { connections, .. } => self.refused = self.refused.max(connections),
             Entry::Done { .. } => self.is_done = true,
         }
     }
@@ -268,6 +268,7 @@ impl Fold {
             connections,
             requests,
             provider_events: self.provider_events,
+            refused: self.refused,
             sightings: self.sightings,
             gaps: self.gaps,
         }

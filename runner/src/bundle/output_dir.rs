@@ -28,6 +28,8 @@ use crate::collect::files::kind;
 
 /// Name of `SHA256SUMS` until all other files exist.
 const UNFINISHED: &str = ".unfinished";
+/// Name of a file until it has none.
+const UNNAMED: &str = ".unnamed";
 
 /// Error that prevents the run, because its evidence could not be stored.
 #[derive(Debug, Error)]
@@ -42,6 +44,8 @@ pub(crate) enum OutputDirectoryError {
         "cannot write the evidence to {path}: expected a new or an empty directory, found {entry} in it"
     )]
     NotEmpty { path: String, entry: String },
+    #[error("cannot make a file in {path} for the client's output")]
+    Spool { path: String, source: io::Error },
     #[error("another run is writing its evidence to {path}")]
     InUse { path: String },
     #[error("{other} would lie in the directory of the evidence, {path}")]
@@ -54,6 +58,7 @@ impl OutputDirectoryError {
             Self::Open { .. } => {
                 "`--out` makes the directory itself, but its parent must exist and be writable for you"
             }
+            Self::Spool { .. } => "check its free space, and that you may write to it",
             Self::InUse { .. } => "name another directory, or wait for the end of that run",
             Self::NotEmpty { entry, .. } if entry == UNFINISHED => {
                 "a run that ended early left it: remove the directory, or name another one"
@@ -203,6 +208,17 @@ impl OutputDirectory {
     /// Marks the directory as used: it stays, even if the run fails.
     pub(crate) fn touch(&mut self) {
         self.state = State::Used;
+    }
+
+    /// Creates a file that has no name and is gone with its descriptor.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub(crate) fn unnamed(&self) -> io::Result<File> {
+        // O_TMPFILE would need support by the file system.
+        let file = create(&self.held, UNNAMED)?;
+        remove(&self.held, UNNAMED)?;
+        Ok(file)
     }
 
     /// Writes a complete file: the file gets its name only after `write` has written its content.

@@ -13,7 +13,7 @@ use sandbox::supervise::Supervisor;
 use sandbox::supervise::ledger::Ledger;
 use sandbox::verify::Isolation;
 
-use super::output::{Errors, Extent, Output};
+use super::output::{Errors, Output};
 use super::questions::Questions;
 use super::watcher::Gone;
 
@@ -62,11 +62,11 @@ impl Capture {
         Self {
             journal: Vec::new(),
             barriers: Vec::new(),
-            output: Output::new(bytes, lines),
+            output: Output::new(bytes, lines, secrets),
             passed: None,
             unwritten: Vec::new(),
             before_report: Vec::new(),
-            errors: Errors::new(secrets, Extent::Tail),
+            errors: Errors::new(secrets, None),
             questions: Questions::new(secrets),
             exit: Exit::NotStarted,
             oom_kills: 0,

@@ -120,7 +120,7 @@ impl BodyTap {
             },
         };
         if let Content::Json { shape } = &content {
-            self.share.spend_values(shape::values(shape));
+            self.share.spend_values(shape::weight(shape));
         }
         let body = Body {
             bytes: self.bytes,

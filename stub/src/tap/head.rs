@@ -52,6 +52,8 @@ pub(crate) enum HeadError {
     OldCoding,
     #[error("the head is longer than {0} bytes")]
     Long(usize),
+    #[error("the heads of all requests are longer than {0} bytes together")]
+    Sum(usize),
     #[error("more than {0} requests on one connection")]
     Many(u64),
 }

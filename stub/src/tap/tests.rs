@@ -372,11 +372,11 @@ proptest! {
 #[test]
 fn the_shapes_of_a_run_have_no_more_values_than_are_kept() {
     let few = Limits {
-        run_json_values: 8,
+        run_json_values: 14,
         ..limits()
     };
     let budget = Budget::new(&few);
-    // A list with a string, which counts as an object with two values: four values each.
+    // A list with a string, which counts as an object with two values: a weight of seven each.
     let contents: Vec<_> = (0..3)
         .map(|_| {
             let mut body = super::body::BodyTap::new(Framing::Length(5), &budget, None);
@@ -387,4 +387,45 @@ fn the_shapes_of_a_run_have_no_more_values_than_are_kept() {
     let read = |content: &&Content| matches!(content, Content::Json { .. });
     assert_eq!(contents.iter().filter(read).count(), 2);
     assert!(matches!(contents[2], Content::Other { .. }));
+}
+
+#[test]
+fn heads_of_a_run_have_no_more_bytes_than_are_kept() {
+    let head = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+    let few = Limits {
+        run_head_bytes: 2 * head.len(),
+        ..limits()
+    };
+    let budget = Budget::new(&few);
+    let outcomes = [0; 3].map(|_| {
+        let belongs = (None, Belongs::default());
+        let mut tap = RequestTap::new(few, budget.clone(), belongs, Host::Stub);
+        let (mut seen, mut passed) = (Vec::new(), Vec::new());
+        let mut rest = &head[..];
+        while !rest.is_empty() {
+            rest = &rest[tap.step(rest, &mut passed, &mut seen)..];
+        }
+        (seen.remove(1), passed.len(), tap.unaccounted())
+    });
+    for (fact, passed, unaccounted) in &outcomes[..2] {
+        let is_request = |fact: &RequestFact| {
+            matches!(
+                fact,
+                RequestFact::Head {
+                    head: Head::Request { .. },
+                    ..
+                }
+            )
+        };
+        assert!(is_request(fact) && *passed == head.len() && *unaccounted == 0);
+    }
+    let reason = format!(
+        "the heads of all requests are longer than {} bytes together",
+        2 * head.len()
+    );
+    let refused = RequestFact::Head {
+        head: Head::Malformed { reason },
+        bodiless: false,
+    };
+    assert_eq!(outcomes[2], (refused, 0, head.len() as u64));
 }

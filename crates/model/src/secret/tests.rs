@@ -337,6 +337,36 @@ fn writing() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
+    fn redaction_in_pieces_is_redaction_of_the_whole(texts in proptest::collection::vec((writing(), "[ -~]{0,300}", any::<bool>()), 0..12), size in 1usize..2000) {
+        let secrets = secrets().hiding([("TOKEN", "of-its-users"), ("LONG", "of-its-users-and-more")]);
+        let mut whole = String::new();
+        for (text, between, is_hidden) in texts {
+            whole += &between;
+            whole += if is_hidden { "of-its-users-and-more" } else { &text };
+        }
+        let mut redactor = Redactor::new(&secrets);
+        let mut joined = Vec::new();
+        for piece in whole.as_bytes().chunks(size) {
+            joined.extend(redactor.push(piece));
+        }
+        joined.extend(redactor.finish());
+        let expected = secrets.redact_bytes(whole.as_bytes());
+        prop_assert_eq!(redactor.has_replaced(), expected != whole.as_bytes());
+        prop_assert_eq!(String::from_utf8(joined), String::from_utf8(expected));
+    }
+
+    #[test]
+    fn redaction_in_pieces_holds_back_little(size in 1usize..5000) {
+        let secrets = secrets();
+        let mut redactor = Redactor::new(&secrets);
+        let mut passed = 0;
+        for _ in 0..20 {
+            passed += redactor.push(&vec![b'x'; size]).len();
+        }
+        prop_assert!(20 * size - passed <= 2 * (secrets.longest() + 1));
+    }
+
+    #[test]
     fn a_hit_across_any_borders_is_found(before in "[ -~]{0,900}", text in writing(), after in "[ -~]{0,40}", size in 1usize..700) {
         let whole = format!("{before}{text}{after}");
         let mut scanner = Scanner::new(&secrets());

@@ -143,7 +143,7 @@ impl Supervision {
             );
         }
         if matches!(made, Ok(()) | Err(Errno::EINPROGRESS)) {
-            self.ledger.connects.push(Connect { at_us, lines });
+            self.ledger.connect(Connect { at_us, lines });
         }
         self.answer(
             notification,

@@ -24,7 +24,7 @@ pub(super) struct Caller {
     pub(super) process: Pid,
     /// Process id in the client's pid namespace.
     pub(super) pid: i32,
-    /// Process id of the parent in the client's pid namespace; 0 if unknown.
+    /// Process id of the parent in the client's pid namespace; 0 if unknown or not read.
     pub(super) parent: i32,
     /// Path of the program inside.
     pub(super) program: String,
@@ -48,16 +48,25 @@ impl Caller {
     pub(super) fn read(thread: i32) -> Self {
         let status = kernel_text(format!("/proc/{thread}/status")).unwrap_or_default();
         let process = first(&status, "Tgid:").unwrap_or(thread);
-        let parent = first(&status, "PPid:").unwrap_or(0);
         let program = fs::read_link(format!("/proc/{thread}/exe"));
         Self {
             thread,
             process: Pid::from_raw(process),
             pid: last(&status, "NStgid:").unwrap_or(0),
-            parent: pid_inside(parent),
+            parent: 0,
             program: program
                 .map(|path| printable(path.as_os_str().as_encoded_bytes()))
                 .unwrap_or_default(),
+        }
+    }
+
+    /// Reads the parent as well.
+    pub(super) fn read_with_parent(thread: i32) -> Self {
+        let status = kernel_text(format!("/proc/{thread}/status")).unwrap_or_default();
+        let parent = first(&status, "PPid:").unwrap_or(0);
+        Self {
+            parent: pid_inside(parent),
+            ..Self::read(thread)
         }
     }
 

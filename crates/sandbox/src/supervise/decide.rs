@@ -29,6 +29,11 @@ pub(super) struct Decision {
 }
 
 impl Decision {
+    /// Returns true for a permitted call without an entry.
+    pub(super) fn passes(&self) -> bool {
+        self.attempts.is_empty() && self.answer == Answer::Continue
+    }
+
     /// Refuses the call at a limit. A further entry names the limit in place of an address.
     pub(super) fn refused_at_limit(self, errno: Errno, limit: String) -> Self {
         let mut denied = self.denied(errno);

@@ -78,9 +78,10 @@ impl KernelMemory {
         decision.refused_at_limit(Errno::ENFILE, limit)
     }
 
-    /// Forwards to [`Counted::passes_unlisted`].
+    /// Checks for a frequent call below its limit, which leaves no entry if it is allowed.
     pub(super) fn passes_unlisted(&mut self, call: &Call) -> bool {
-        self.counted.passes_unlisted(call)
+        matches!(call, Call::Socket(_)) && self.remaining >= sockets_of(call)
+            || self.counted.passes_unlisted(call)
     }
 
     fn take(&mut self, sockets: u64) -> bool {
@@ -198,6 +199,21 @@ mod tests {
             remaining,
             counted: Counted::new(0),
         }
+    }
+
+    #[test]
+    fn socket_passes_unlisted_below_the_limit_only() {
+        let call = Call::Socket(Socket {
+            family: libc::AF_INET,
+            kind: libc::SOCK_STREAM,
+            protocol: 0,
+        });
+        let mut memory = with(1, "/nonexistent");
+        assert!(memory.passes_unlisted(&call));
+        assert!(!memory.passes_unlisted(&PAIR));
+        assert_eq!(refusal(&mut memory, &call), None);
+        assert!(!memory.passes_unlisted(&call));
+        assert!(refusal(&mut memory, &call).is_some());
     }
 
     /// Errno and limit's name of an allowed call that the limit refuses.

@@ -17,6 +17,8 @@ use super::caller::Caller;
 
 /// Most entries of the kind setup, so that a flood of them leaves room for attempts.
 const MAX_SETUPS: usize = MAX_ATTEMPTS / 2;
+/// Largest number of kept connections to the stub, which is also the largest `connections` of a case.
+const MAX_CONNECTS: usize = 1_000_000;
 
 /// Records of the supervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,6 +103,15 @@ impl Ledger {
     pub(super) fn fault(&mut self, fault: String) {
         if !self.faults.contains(&fault) {
             self.faults.push(fault);
+        }
+    }
+
+    /// Adds a connection to the stub. One more than are kept is a failure: their number is then unknown.
+    pub(super) fn connect(&mut self, connect: Connect) {
+        if self.connects.len() < MAX_CONNECTS {
+            self.connects.push(connect);
+        } else {
+            self.fault(format!("more than {MAX_CONNECTS} connections to the stub"));
         }
     }
 
@@ -217,6 +228,20 @@ mod tests {
             count: 1,
             names: Vec::new(),
         }
+    }
+
+    #[test]
+    fn one_connection_more_than_are_kept_is_one_failure() {
+        let mut ledger = Ledger::default();
+        let connect = Connect {
+            at_us: 1,
+            lines: None,
+        };
+        (0..MAX_CONNECTS).for_each(|_| ledger.connect(connect));
+        assert_eq!(ledger.faults, [""; 0]);
+        (0..2).for_each(|_| ledger.connect(connect));
+        assert_eq!(ledger.faults, ["more than 1000000 connections to the stub"]);
+        assert_eq!(ledger.connects.len(), MAX_CONNECTS);
     }
 
     #[test]

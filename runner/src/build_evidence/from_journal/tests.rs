@@ -129,7 +129,7 @@ impl Journal {
     }
 
     fn cut_with(self, side_requests: &[SideRequest]) -> Traffic {
-        from_journal(&self.0, START_US, None, side_requests)
+        from_journal(self.0, START_US, None, side_requests)
     }
 }
 
@@ -334,7 +334,7 @@ fn the_canary_is_left_out_and_the_others_are_numbered_anew() {
         .asked(2, 1, "POST", "/v1/messages")
         .closed(2, 300, 1)
         .entry(Entry::Done { at_us: START_US });
-    let served = from_journal(&journal.0, START_US, Some(peer(1)), &[]);
+    let served = from_journal(journal.0, START_US, Some(peer(1)), &[]);
     assert_eq!(gaps(&served), [""; 0]);
     assert_eq!(served.connections.len(), 1);
     assert_eq!(
@@ -349,7 +349,7 @@ fn a_canary_connection_that_carried_bytes_is_kept() {
         .accepted(1)
         .closed(1, 4, 0)
         .entry(Entry::Done { at_us: START_US });
-    let served = from_journal(&journal.0, START_US, Some(peer(1)), &[]);
+    let served = from_journal(journal.0, START_US, Some(peer(1)), &[]);
     assert_eq!(served.connections.len(), 1);
 }
 
@@ -367,14 +367,14 @@ fn only_the_first_connection_of_the_canarys_address_is_left_out() {
         .entry(again)
         .closed(2, 0, 0)
         .entry(Entry::Done { at_us: START_US });
-    let served = from_journal(&journal.0, START_US, Some(peer(1)), &[]);
+    let served = from_journal(journal.0, START_US, Some(peer(1)), &[]);
     assert_eq!(served.connections.len(), 1);
 }
 
 #[test]
 fn a_canary_that_the_stub_never_saw_is_a_gap() {
     let journal = Journal::default().entry(Entry::Done { at_us: START_US });
-    let served = from_journal(&journal.0, START_US, Some(peer(1)), &[]);
+    let served = from_journal(journal.0, START_US, Some(peer(1)), &[]);
     assert_eq!(
         gaps(&served),
         ["the connection of the positive canary is not in the journal"]

@@ -99,13 +99,15 @@ impl Abuse {
         );
         assert!(peak_kib < MOST_KIB, "{peak_kib} KiB");
         assert_harmless(&done);
-        Ended { done }
+        Ended { done, peak_kib }
     }
 }
 
 /// Result of a run.
 pub(crate) struct Ended {
     done: Done,
+    /// Peak memory of the runner.
+    pub(crate) peak_kib: u64,
 }
 
 impl Ended {

@@ -1,5 +1,8 @@
 //! Standard output and standard error.
 
+use serde_json::Value;
+
+use super::bounded::Ended;
 use super::{Abuse, WITHOUT_RECORDS, abuses};
 use crate::needs_sandbox;
 
@@ -60,4 +63,60 @@ fn a_little_output_over_the_limit_is_a_gap_whoever_reads_it() {
     let found = [ended.checks("failed"), ended.checks("errored")].concat();
     assert!(found.contains(&"records/json-lines"), "{}", ended.stderr);
     assert!(ended.gaps().contains("over its limit"), "{}", ended.gaps());
+}
+
+/// Runs an abuse that writes 48 MiB.
+fn large(name: &'static str) -> Ended {
+    let abuse = Abuse::of(name).limit("output_size", "\"64 MiB\"");
+    abuse.limit("timeout", "\"120s\"").run()
+}
+
+/// Asserts that a run took little more memory than one with little output.
+#[track_caller]
+fn assert_memory_within(ended: &Ended, more_kib: u64) {
+    let little = Abuse::of("one-byte-writes").run().peak_kib;
+    let peak = ended.peak_kib;
+    assert!(peak < little + more_kib, "{peak} KiB, {little} KiB");
+}
+
+/// The length is counted to the end, and the credential is found although no byte of the line is kept.
+#[test]
+fn memory_does_not_grow_with_a_line() {
+    needs_sandbox!();
+    let ended = large("line-of-48-mib");
+    let failed = [NO_RECORD, &["secrets/credential-not-written"]].concat();
+    ended.assert_found(&failed, &[]);
+    let records = ended.report["evidence"]["records"].as_array().unwrap();
+    let last = records.last().unwrap();
+    assert!(last["bytes"].as_u64() > Some(48 << 20), "{last}");
+    assert_eq!(last["fault"], "longer than 4 MiB");
+    assert_memory_within(&ended, 16 * 1024);
+}
+
+#[test]
+fn memory_does_not_grow_with_standard_error() {
+    needs_sandbox!();
+    let ended = large("errors-of-48-mib");
+    ended.assert_found(&[], &[]);
+    assert_memory_within(&ended, 4 * 1024);
+}
+
+/// The first 16 MiB of records are kept. The report has one entry for each line.
+#[test]
+fn records_beyond_their_limit_are_none_and_not_kept() {
+    needs_sandbox!();
+    let ended = large("records-of-48-mib");
+    let failed = [
+        "records/json-lines",
+        "records/sequence",
+        "records/result-success",
+    ];
+    ended.assert_found(&failed, &[]);
+    let records = ended.report["evidence"]["records"].as_array().unwrap();
+    let faults = |record: &&Value| record["fault"].is_string();
+    let beyond = records.iter().filter(faults).count();
+    assert!((32_700..32_900).contains(&beyond), "{beyond}");
+    let last = records.last().unwrap();
+    assert_eq!(last["fault"], "more than 16 MiB of records together");
+    assert_memory_within(&ended, 80 * 1024);
 }

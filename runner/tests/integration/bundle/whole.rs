@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::{Place, command, names, verified};
-use crate::kit::{Run, runner};
+use crate::kit::{Run, fixture, runner};
 use crate::needs_sandbox;
 
 const REPORTS: [&str; 6] = [
@@ -59,6 +59,27 @@ fn evidence_is_one_directory_of_its_user_alone() {
     let counted = report["evidence"]["records"].as_array().unwrap().len();
     assert_eq!(place.read("stdout.jsonl").lines().count(), counted);
     assert!(place.read("report.txt").starts_with("PASSED  case-b: "));
+}
+
+/// No byte of a line longer than 4 MiB stays in memory, but the bundle has the line, without the credential.
+#[test]
+fn bundle_has_a_line_that_is_too_long_for_a_record() {
+    needs_sandbox!();
+    let place = Place::new();
+    let size = "output_size = \"16 MiB\"";
+    let run = Run::changed_case("case-b", size, "output_size = \"64 MiB\"")
+        .client(fixture("abusive-client"))
+        .client_argument("--deviate")
+        .client_argument("line-of-48-mib");
+    let made = place.run(run);
+    assert_eq!(made.code, Some(1), "{}", made.stderr);
+    place.assert_verifies();
+    let written = place.read("stdout.jsonl");
+    let line = written.lines().last().unwrap();
+    let half = "a".repeat(24 << 20);
+    assert!(line == format!("{half}<credential>{half}"));
+    let reason = "the credential or a hidden value is replaced in it";
+    assert_eq!(place.reason("stdout.jsonl"), reason);
 }
 
 #[test]
