@@ -115,12 +115,16 @@ fn audited(report: &Report, found: AuditFindings) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the first reason of an errored audit.
+/// Returns the main reason of an errored audit.
 fn reasons(report: &Report) -> impl Iterator<Item = String> {
+    // An interrupt also causes lost evidence, which would be named first.
+    let interrupted = report.evidence.exit == Exit::Interrupted;
+    let interrupted = interrupted.then(|| "the run was interrupted".to_owned());
     let errored = report.checks.iter();
     let errored = errored.filter(|one| one.status == Status::Errored);
     let errored = errored.filter_map(|one| one.because.clone());
-    let all = report.unsound.iter().cloned().chain(errored);
+    let unsound = report.unsound.iter().cloned();
+    let all = interrupted.into_iter().chain(unsound).chain(errored);
     all.take(usize::from(report.verdict == Verdict::Errored))
 }
 
