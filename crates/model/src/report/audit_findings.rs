@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn expected_evidence_setup_and_questions_are_no_findings() {
+    fn expected_evidence_is_no_finding() {
         let mut evidence = nothing();
         let mut known = connect("inet", "169.254.169.254", Some(80));
         known.expected = Some("asked for".to_owned());

@@ -75,31 +75,31 @@ fn assert_gated(kind: &str) {
 }
 
 #[test]
-fn attempt_fails_the_gate_of_attempts() {
+fn attempt_fails_its_gate() {
     needs_sandbox!();
     assert_gated("attempts");
 }
 
 #[test]
-fn name_fails_the_gate_of_names() {
+fn name_fails_its_gate() {
     needs_sandbox!();
     assert_gated("names");
 }
 
 #[test]
-fn printed_credential_fails_the_gate_of_credentials() {
+fn printed_credential_fails_its_gate() {
     needs_sandbox!();
     assert_gated("credential");
 }
 
 #[test]
-fn survivor_fails_the_gate_of_survivors() {
+fn survivor_fails_its_gate() {
     needs_sandbox!();
     assert_gated("survivors");
 }
 
 #[test]
-fn look_at_a_sensitive_path_fails_the_gate_of_sensitive_places() {
+fn look_at_a_sensitive_path_fails_its_gate() {
     needs_sandbox!();
     assert_gated("sensitive");
     let audited = audit("sensitive", true).run();
@@ -145,7 +145,7 @@ fn own_failure_comes_before_the_gate() {
 }
 
 #[test]
-fn kind_that_the_isolation_does_not_record_is_undecided() {
+fn unrecorded_kind_is_undecided() {
     needs_sandbox!();
     let code = |list: &str| {
         let run = Run::case("audit").argument("--fail-on").argument(list);
@@ -169,7 +169,7 @@ fn script(directory: &Path, text: &str) -> PathBuf {
 }
 
 #[test]
-fn changed_program_fails_the_gate_of_its_lock_file() {
+fn changed_program_fails_its_lock_file() {
     needs_sandbox!();
     let directory = open_directory("/var/tmp");
     let place = open_directory("/tmp");
