@@ -8,13 +8,13 @@
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
 
-use judge::check;
 use judge::facts::{self, RunFacts, compare};
+use judge::{check, gate};
 use model::difference::Difference;
 use model::evidence::Exit;
 use model::finding::{AskedBy, BASELINE, Finding, Status};
 use model::quote::{quoted, shown_path};
-use model::report::{BaselineOutcome, LockPlace, Report};
+use model::report::{BaselineOutcome, LockPlace, Purpose, Report};
 use policy::below;
 use report::{self, json};
 use sys::read::{self, ReadError};
@@ -165,7 +165,10 @@ impl Opened {
     pub(crate) fn settle(self, report: &mut Report) -> Result<(), WriteError> {
         let outcome = self.task.run(report);
         report.checks.push(outcome.check.finding(&self.shown));
-        report.verdict = check::verdict(&report.checks, &report.evidence);
+        report.verdict = match report.purpose {
+            Purpose::Judge => check::verdict(&report.checks, &report.evidence),
+            Purpose::Audit => gate::verdict(&report.checks, &report.evidence),
+        };
         report.baseline = outcome.section.map(|section| model::report::Baseline {
             file: self.shown,
             outcome: section.outcome,

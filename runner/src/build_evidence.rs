@@ -5,18 +5,20 @@
 mod from_journal;
 mod unjudged;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use model::case::Limits;
 use model::evidence::Process;
 use model::evidence::{
-    Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, MadeAndRemoved,
-    Request, Root, Survivor, Unlisted,
+    Attempt, AttemptKind, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind,
+    MadeAndRemoved, Outcome, Request, Root, Sensitive, SensitivePath, Survivor, Unlisted,
 };
 use model::journal::{Content, Head};
 use model::layout::{HOME, WORK};
 use model::secret::SecretScanner;
+use model::text::printable;
 use sandbox::plan::Plan;
 use sandbox::root::Trees;
 use sandbox::supervise::ledger::lookups::Lookups;
@@ -79,6 +81,7 @@ pub(crate) fn build(
         resolver: names.datagrams,
         at_us: now_us,
     };
+    let was_asked = !names.asked.is_empty() || names.unlisted > 0;
     let counts = capture.counts.unwrap_or_default();
     ledger.attempts.extend(unjudged::attempts(counts, seen));
     let mut file_watch = FileWatch::default();
@@ -125,12 +128,13 @@ pub(crate) fn build(
         .concat(),
         exit: capture.exit,
         limit,
-        attempts: redacted_attempts(ledger.attempts, secrets),
+        attempts: redacted_attempts(ledger.attempts, secrets, was_asked),
         unlisted: Unlisted {
             questions: names.unlisted,
             ..ledger.unlisted
         },
         lookups: comparison.lookups,
+        sensitive: sensitive(&ledger.lookups, secrets),
         names: names.asked,
         processes: started,
         survivors: redacted_survivors(capture.survivors, secrets),
@@ -329,6 +333,29 @@ fn comparison(
     )
 }
 
+/// Lists the sensitive paths among the lookups, in path order, each with its strongest use.
+fn sensitive(lookups: &Lookups, secrets: &SecretScanner) -> Vec<SensitivePath> {
+    let mut found: BTreeMap<String, SensitivePath> = BTreeMap::new();
+    for (wanted, seen) in lookups.iter() {
+        let Some(what) = Sensitive::of_path(&wanted.path) else {
+            continue;
+        };
+        let path = secrets.redact(&printable(wanted.path.as_os_str().as_encoded_bytes()));
+        let new = SensitivePath {
+            what,
+            path: path.clone(),
+            kind: wanted.kind,
+            count: 0,
+            at_us: seen.at_us,
+        };
+        let listed = found.entry(path).or_insert(new);
+        listed.kind = listed.kind.max(wanted.kind);
+        listed.count += seen.count;
+        listed.at_us = listed.at_us.min(seen.at_us);
+    }
+    found.into_values().collect()
+}
+
 fn incomplete_lookups(lookups: &Lookups, uncompared: u64) -> Vec<Gap> {
     let missing = [
         (lookups.further, "more lookups than are kept"),
@@ -419,8 +446,17 @@ fn redacted_survivors(mut survivors: Vec<Survivor>, secrets: &SecretScanner) -> 
     survivors
 }
 
-fn redacted_attempts(mut attempts: Vec<Attempt>, secrets: &SecretScanner) -> Vec<Attempt> {
+/// Redacts the attempts. Calls to the resolver become questions if it was asked anything: it lists each datagram itself.
+fn redacted_attempts(
+    mut attempts: Vec<Attempt>,
+    secrets: &SecretScanner,
+    was_asked: bool,
+) -> Vec<Attempt> {
     for attempt in &mut attempts {
+        let is_through = attempt.outcome == Outcome::Allowed && attempt.has_destination();
+        if was_asked && is_through && attempt.is_to_resolver() {
+            attempt.kind = AttemptKind::Question;
+        }
         attempt.program = secrets.redact(&attempt.program);
         attempt.address = attempt
             .address

@@ -28,7 +28,7 @@ use crate::request::SchemaForm;
 
 pub(crate) use error::UsageError;
 pub(crate) use resolve::Command;
-pub(crate) use values::{ReportArgument, VariableArgument};
+pub(crate) use values::{FailOn, ReportArgument, VariableArgument};
 
 /// Arguments of the command line.
 #[derive(Debug, Parser)]
@@ -183,6 +183,15 @@ pub(crate) struct AuditOptions {
     /// Write the evidence to a new or empty directory: all reports, the output, the files as found, and their digests
     #[arg(long, value_name = "DIR", help_heading = help::OUTPUT)]
     pub out: Option<PathBuf>,
+    /// Exit with 123 if the audit finds one of these: attempts, names, credential, survivors, sensitive, or any
+    #[arg(long, value_name = "LIST", value_parser = values::fail_on, help_heading = help::OUTPUT)]
+    pub fail_on: Option<FailOn>,
+    /// Compare the behaviour with this lock file; exit with 123 if it differs
+    #[arg(long, value_name = "FILE", help_heading = help::OUTPUT)]
+    pub baseline: Option<PathBuf>,
+    /// Write the behaviour of this audit to the lock file instead of comparing it; needs --baseline
+    #[arg(long, requires = "baseline", help_heading = help::OUTPUT)]
+    pub update_baseline: bool,
     /// Copy the home to a new temporary directory at the end, and print its path
     #[arg(long, help_heading = help::OUTPUT)]
     pub keep_home: bool,

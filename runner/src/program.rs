@@ -43,7 +43,8 @@ const USAGE: u8 = 2;
 /// Exit code for a run that was not possible or that lost evidence.
 const ERRORED: u8 = Verdict::Errored.exit_code();
 
-/// Exit codes of an audit, as of timeout(1) and env(1). Smaller codes are the program's own.
+/// Exit codes of an audit; those from 124 on are as of timeout(1) and env(1). Smaller codes are the program's own.
+const GATE_FAILED: u8 = 123;
 const AUDIT_TIMED_OUT: u8 = 124;
 const AUDIT_FAILED: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
@@ -217,8 +218,10 @@ fn print_bundled(bundled: &Bundled) {
 /// If a report could not be written, the verdict is not delivered: exit with 3.
 fn verdict_code(done: &Done) -> u8 {
     match done.verdict {
-        Verdict::Passed | Verdict::Failed if !done.lost.is_empty() => ERRORED,
-        verdict @ (Verdict::Passed | Verdict::Failed | Verdict::Errored) => verdict.exit_code(),
+        Verdict::Passed | Verdict::Failed | Verdict::Audited if !done.lost.is_empty() => ERRORED,
+        verdict @ (Verdict::Passed | Verdict::Failed | Verdict::Errored | Verdict::Audited) => {
+            verdict.exit_code()
+        }
     }
 }
 
@@ -232,20 +235,22 @@ fn usage_error_code(error: &UsageError) -> u8 {
     }
 }
 
-/// Exit code of an audit: the program's own, or an own code if the audit is unsound.
+/// Exit code of an audit, by the first rule that applies: the audit itself failed, the program was not started or ran
+/// too long, a gate failed, the program's own code.
 fn audit_code(done: &Done) -> u8 {
     match (&done.failure, done.exit) {
+        (Some(Failure::SetUp(_) | Failure::NotSealed(_)), _) => AUDIT_FAILED,
+        _ if !done.lost.is_empty() => AUDIT_FAILED,
         (Some(Failure::NotExecuted(Errno::ENOENT)), _) => NOT_FOUND,
         (Some(Failure::NotExecuted(_)), _) => NOT_EXECUTABLE,
-        (Some(Failure::SetUp(_) | Failure::NotSealed(_)), _) => AUDIT_FAILED,
-        (None, _) if !done.lost.is_empty() => AUDIT_FAILED,
         (None, _) if done.verdict == Verdict::Errored => AUDIT_FAILED,
-        (None, Exit::Timeout(_)) => AUDIT_TIMED_OUT,
-        (None, Exit::Code(code)) => u8::try_from(code).unwrap_or(AUDIT_FAILED),
-        (None, Exit::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(AUDIT_FAILED),
         (None, Exit::OutputLimit | Exit::RequestLimit | Exit::Interrupted | Exit::NotStarted) => {
             AUDIT_FAILED
         }
+        (None, Exit::Timeout(_)) => AUDIT_TIMED_OUT,
+        (None, Exit::Code(_) | Exit::Signal(_)) if done.verdict == Verdict::Failed => GATE_FAILED,
+        (None, Exit::Code(code)) => u8::try_from(code).unwrap_or(AUDIT_FAILED),
+        (None, Exit::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(AUDIT_FAILED),
     }
 }
 
@@ -374,6 +379,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::output::WriteError;
 
     fn done(verdict: Verdict, exit: Exit) -> Done {
         Done {
@@ -396,6 +402,29 @@ mod tests {
     }
 
     #[test]
+    fn own_failure_of_an_audit_comes_first() {
+        let lost = || vec![WriteError::Keep(io::Error::other("full"))];
+        let not_found = || Some(Failure::NotExecuted(Errno::ENOENT));
+        for (exit, failure) in [
+            (Exit::Code(0), None),
+            (Exit::Timeout(Duration::from_secs(1)), None),
+            (Exit::NotStarted, not_found()),
+        ] {
+            let audit = Done {
+                lost: lost(),
+                failure,
+                ..done(Verdict::Failed, exit)
+            };
+            assert_eq!(audit_code(&audit), AUDIT_FAILED, "{exit:?}");
+        }
+        let unfound = Done {
+            failure: not_found(),
+            ..done(Verdict::Errored, Exit::NotStarted)
+        };
+        assert_eq!(audit_code(&unfound), NOT_FOUND);
+    }
+
+    #[test]
     fn an_unsound_audit_looks_neither_like_its_program_nor_like_a_time_out() {
         let exits = [
             (Exit::Timeout(Duration::from_secs(1)), AUDIT_TIMED_OUT),
@@ -404,9 +433,15 @@ mod tests {
             (Exit::Signal(9), 137),
         ];
         for (exit, own) in exits {
-            for verdict in [Verdict::Passed, Verdict::Failed] {
+            for verdict in [Verdict::Audited, Verdict::Passed] {
                 assert_eq!(audit_code(&done(verdict, exit)), own, "{exit:?}");
             }
+            let gated = if own == AUDIT_TIMED_OUT {
+                own
+            } else {
+                GATE_FAILED
+            };
+            assert_eq!(audit_code(&done(Verdict::Failed, exit)), gated);
             assert_eq!(audit_code(&done(Verdict::Errored, exit)), AUDIT_FAILED);
             assert_eq!(verdict_code(&done(Verdict::Errored, exit)), ERRORED);
         }

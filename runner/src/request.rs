@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use model::case::{InlineClient, Tier};
+use model::report::FindingKind;
 use policy::Reference;
 use policy::init::PolicyName;
 use report::{Form, Format};
@@ -31,6 +32,8 @@ pub(crate) struct RunRequest {
     pub out: Option<PathBuf>,
     /// The lock file to compare or to write.
     pub baseline: Option<Baseline>,
+    /// Kinds of findings that fail an audit; empty without that gate.
+    pub fail_on: Vec<FindingKind>,
     /// True if a copy of the home is kept.
     pub keep_home: bool,
     /// True if the digest of an unchanged program may come from an earlier run.

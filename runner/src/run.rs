@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use judge::check;
+use judge::{check, gate};
 use model::case::Tier;
 use model::evidence::{Evidence, Exit};
 use model::finding::{Finding, Verdict};
@@ -108,7 +108,10 @@ pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<
     };
     let evidence = evidence_of(request, &prepared, capture, trees, clock, outputs.bundle());
     let checks = checks(&request.workload, &prepared, &evidence);
-    let verdict = check::verdict(&checks, &evidence);
+    let verdict = match request.workload.purpose() {
+        Purpose::Judge => check::verdict(&checks, &evidence),
+        Purpose::Audit => gate::verdict(&checks, &evidence),
+    };
     let content = prepared.digest.wait().map_err(RunError::Digest)?;
     // The kernel starts no file that is open for writing (execve(2), ETXTBSY). Without a start, a mapping could still
     // change the file and leave its times as they are.
@@ -124,6 +127,11 @@ pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<
         verdict,
         evidence,
     );
+    if !request.fail_on.is_empty() {
+        let check = gate::fail_on(&request.fail_on, &report);
+        report.checks.push(check);
+        report.verdict = gate::verdict(&report.checks, &report.evidence);
+    }
     let Written { mut lost, bundled } = outputs.write(&mut report, &mut before);
     let passing = |(stream, source)| WriteError::Passing { stream, source };
     lost.extend(unwritten.into_iter().map(passing).chain(unkept));

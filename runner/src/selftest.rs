@@ -145,6 +145,7 @@ fn run_request(isolation: IsolationChoice, targets: &Targets) -> Result<RunReque
         timeout: None,
         out: None,
         baseline: None,
+        fail_on: Vec::new(),
         keep_home: false,
         use_cache: false,
     })

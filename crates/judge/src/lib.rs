@@ -8,5 +8,6 @@ pub mod check;
 pub mod facts;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
+pub mod gate;
 pub mod lock;
 pub mod observed;

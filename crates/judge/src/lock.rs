@@ -34,7 +34,7 @@ pub const ANY: &str = "*";
 const MAX_MESSAGE: usize = 240;
 
 /// Comment before the first key.
-const HEAD: &str = r#"# Behaviour of one client in one case. `runner CASE --baseline FILE` fails on each difference.
+const HEAD: &str = r#"# Behaviour of one client in one case, or of one program in an audit. `--baseline FILE` fails on each difference.
 # Each line below [facts] is a fact. Where a run differs, its report has the line to add, to change or to delete.
 # `--update-baseline` writes the whole file anew; read what it changed before you commit it.
 # The value "*" accepts any value and a missing fact. `--update-baseline` keeps the line.

@@ -20,6 +20,7 @@ mod ledger;
 mod lookup;
 mod read;
 mod redact_args;
+mod sensitive;
 mod target;
 
 #[cfg(any(test, feature = "fixture"))]
@@ -34,6 +35,7 @@ pub use ledger::{
 pub use lookup::{Advice, Lookup, LookupKind, MAX_LOOKUP_BYTES, MAX_LOOKUPS, Reason};
 pub use read::{Answers, UNDONE};
 pub use redact_args::{Arg, Process};
+pub use sensitive::{Sensitive, SensitivePath};
 pub use target::RESOLVER;
 
 /// All evidence of one run.
@@ -55,6 +57,9 @@ pub struct Evidence {
     pub names: Vec<Question>,
     /// Paths that the client looked up but does not see or may not write; empty unless lookups are enabled.
     pub lookups: Vec<Lookup>,
+    /// Sensitive paths that the client looked up, found or not; empty unless lookups are enabled.
+    #[serde(default)]
+    pub sensitive: Vec<SensitivePath>,
     /// Programs that the client started, itself included, without the prompts in their arguments.
     pub processes: Vec<Process>,
     /// Standard error.

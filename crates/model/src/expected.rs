@@ -3,17 +3,10 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::evidence::{
-    Attempt, AttemptKind, Evidence, FileEntry, FileKind, Outcome as End, Question, RESOLVER,
-    Request, Root,
+    Attempt, AttemptKind, Evidence, FileEntry, FileKind, Outcome as End, Question, Request, Root,
 };
 use crate::journal::Host;
 use crate::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, SideRequest};
-
-/// Returns the [`Attempt::target`] of a call to the resolver.
-pub fn resolver_target() -> String {
-    let (address, port) = RESOLVER;
-    format!("inet:{address}:{port}")
-}
 
 /// Attempts of one program at one destination with the same outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,21 +21,6 @@ pub struct AttemptGroup {
     pub count: u64,
     /// Reason in the profile why the attempts are expected; `None` for findings.
     pub reason: Option<String>,
-}
-
-impl AttemptGroup {
-    /// Returns `denied ENETUNREACH` or `let through`; for a question to the resolver of the run, that it was answered
-    /// inside.
-    pub fn outcome_words(&self) -> String {
-        let resolver = resolver_target();
-        let asked = |rest: &str| rest.is_empty() || rest.starts_with(" for ");
-        match self.outcome {
-            End::Allowed if self.target.strip_prefix(&resolver).is_some_and(asked) => {
-                "answered by the resolver inside".to_owned()
-            }
-            End::Allowed | End::Denied(_) => self.outcome.words(),
-        }
-    }
 }
 
 /// Rules of a policy for evidence that is no finding.
@@ -63,8 +41,8 @@ impl Rules<'_> {
             .attempts
             .iter()
             .map(|attempt| match attempt.kind {
-                AttemptKind::Attempt => reason_for_attempt(self.attempts, evidence, attempt),
-                AttemptKind::Setup => None,
+                AttemptKind::Attempt => reason_for_attempt(self.attempts, attempt),
+                AttemptKind::Setup | AttemptKind::Question => None,
             })
             .map(|reason| reason.map(str::to_owned))
             .collect();
@@ -144,7 +122,6 @@ fn grouped(all: impl Iterator<Item = AttemptGroup>) -> Vec<AttemptGroup> {
 /// call without one, such as listen(2), is always a finding.
 pub fn reason_for_attempt<'a>(
     expected: &'a [ExpectedAttempt],
-    evidence: &Evidence,
     attempt: &Attempt,
 ) -> Option<&'a str> {
     if !attempt.has_destination() {
@@ -154,7 +131,6 @@ pub fn reason_for_attempt<'a>(
         .iter()
         .find(|rule| leads_to(&rule.destination, attempt));
     rule.map(|rule| rule.reason.as_str())
-        .or_else(|| asks_for_names(expected, evidence, attempt))
 }
 
 /// Returns the reason in the profile why a question is expected; `None` for a finding. A rule for a name covers
@@ -176,7 +152,7 @@ fn reason_for_name<'a>(expected: &'a [ExpectedAttempt], name: &str) -> Option<&'
     Some(&rule.reason)
 }
 
-/// Returns the attempts that are judged: calls on the way to the stub are not.
+/// Returns the attempts that are judged as such: neither setup nor questions, which are judged by their names.
 pub fn judged(evidence: &Evidence) -> impl Iterator<Item = &Attempt> {
     evidence
         .attempts
@@ -195,34 +171,6 @@ fn leads_to(destination: &Destination, attempt: &Attempt) -> bool {
         }
         Destination::Name(_) => false,
     }
-}
-
-/// Returns the reason why a call to the resolver is expected: every name asked for there is expected, and there is at
-/// least one.
-///
-/// A connect(2) followed by sends without an address shows no names; then all names of the run count.
-fn asks_for_names<'a>(
-    expected: &'a [ExpectedAttempt],
-    evidence: &Evidence,
-    attempt: &Attempt,
-) -> Option<&'a str> {
-    if !attempt.is_to_resolver() {
-        return None;
-    }
-    let asked: Vec<&str> = if attempt.names.is_empty() {
-        evidence
-            .names
-            .iter()
-            .map(|name| name.name.as_str())
-            .collect()
-    } else {
-        attempt.names.iter().map(String::as_str).collect()
-    };
-    let reasons: Option<Vec<&str>> = asked
-        .into_iter()
-        .map(|name| reason_for_name(expected, name))
-        .collect();
-    reasons?.first().copied()
 }
 
 /// Returns the reason why a file or directory is expected: the specification or the profile names it, or it contains

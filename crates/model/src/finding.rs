@@ -13,10 +13,15 @@ pub use meaning::{Meaning, holds_for_any_program, ids, meaning};
 /// Id of the check that compares a run with its lock file. The specification does not have it, so [`ids`] excludes it.
 pub const BASELINE: &str = "baseline/unchanged";
 
-/// Section of an expectation that the specification does not have.
+/// Id of the check of `--fail-on`. Made by an audit with that option only, so [`ids`] excludes it.
+pub const FAIL_ON: &str = "audit/fail-on";
+
+/// Section of an expectation that the lock file has, and not the specification.
 const NO_SECTION: &str = "-";
 /// Section of an expectation that only a case can have.
 const OF_CASE: &str = "case";
+/// Section of an expectation that the command line has.
+const COMMAND_LINE: &str = "--fail-on";
 
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +42,7 @@ pub struct Finding {
     /// Reason why the check was skipped or errored.
     pub because: Option<String>,
     /// Source of the expectation: a section of the specification, such as `2.1`, `case` for a table that only
-    /// a case can have, or `-` for the lock file.
+    /// a case can have, `-` for the lock file, or `--fail-on`.
     #[serde(rename = "spec")]
     #[schemars(with = "String")]
     pub asked_by: AskedBy,
@@ -53,15 +58,19 @@ pub enum AskedBy {
     Case,
     /// The lock file of `--baseline`.
     LockFile,
+    /// The option `--fail-on`.
+    CommandLine,
 }
 
 impl AskedBy {
-    /// Returns the section of the specification, `case` for a table of the case, or `-` for the lock file.
+    /// Returns the section of the specification, `case` for a table of the case, `-` for the lock file, or the option of
+    /// the command line.
     pub fn section(&self) -> &str {
         match self {
             Self::Specification(section) => section,
             Self::Case => OF_CASE,
             Self::LockFile => NO_SECTION,
+            Self::CommandLine => COMMAND_LINE,
         }
     }
 }
@@ -77,6 +86,7 @@ impl From<String> for AskedBy {
         match section.as_str() {
             NO_SECTION => Self::LockFile,
             OF_CASE => Self::Case,
+            COMMAND_LINE => Self::CommandLine,
             _ => Self::Specification(section.into()),
         }
     }
@@ -118,12 +128,14 @@ closed_set! {
 closed_set! {
     /// Result of the whole run.
     pub enum Verdict {
-        /// Every check that the case asks for was made and passed.
+        /// Every check that the case asks for was made and passed; for an audit, each gate of the command line.
         Passed = "passed",
-        /// The run is sound, and a check failed.
+        /// The run is sound, and a check failed; for an audit, a gate of the command line.
         Failed = "failed",
         /// The run does not judge the client: isolation or evidence was lost.
         Errored = "errored",
+        /// A sound audit without a gate: nothing was asked of the program.
+        Audited = "audited",
     }
 }
 
@@ -131,7 +143,7 @@ impl Verdict {
     /// Returns the exit code of a run with this verdict; an audit exits with the code of its program.
     pub const fn exit_code(self) -> u8 {
         match self {
-            Verdict::Passed => 0,
+            Verdict::Passed | Verdict::Audited => 0,
             Verdict::Failed => 1,
             Verdict::Errored => 3,
         }

@@ -8,15 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::difference::{Accept, Difference};
 use crate::evidence::{Arg, Evidence};
-use crate::finding::{self, Finding, Verdict};
+use crate::finding::{Finding, Verdict};
 use crate::policy::{Origin, Tier};
 use crate::profile::{Cases, Variable};
 use crate::time;
 
+mod audit_findings;
 mod baseline_form;
 mod content;
 pub mod document;
 
+pub use audit_findings::{AuditFindings, FindingKind, SensitivePlace, sensitive};
 pub use content::{Content, DigestSource};
 
 /// The whole report of one run.
@@ -40,7 +42,9 @@ pub struct Report {
     pub tier_because: Option<String>,
     /// Verdict of the run.
     pub verdict: Verdict,
-    /// Findings in the order of [`finding::ids`], one per check; [`finding::BASELINE`] comes last, if it was made.
+    /// Result of each check that was made or skipped, in the order of [`finding::ids`](crate::finding::ids). An audit has
+    /// only the checks of any program. Those of the options, [`BASELINE`](crate::finding::BASELINE) and
+    /// [`FAIL_ON`](crate::finding::FAIL_ON), come last.
     pub checks: Vec<Finding>,
     /// Losses of the run itself, one phrase each; a run with losses cannot pass.
     pub unsound: Vec<String>,
@@ -103,16 +107,6 @@ closed_set! {
         Updated = "updated",
         /// Created.
         Made = "made",
-    }
-}
-
-impl Report {
-    /// Lists the finding of every check; for an audit, only of the checks that apply to any program.
-    pub fn made(&self) -> impl Iterator<Item = &Finding> {
-        self.checks.iter().filter(|finding| match self.purpose {
-            Purpose::Judge => true,
-            Purpose::Audit => finding::holds_for_any_program(&finding.id),
-        })
     }
 }
 
@@ -232,6 +226,14 @@ pub struct WiderRule {
 }
 
 impl Report {
+    /// Returns the findings of an audit; `None` for a judged run, whose checks are its findings.
+    pub fn findings(&self) -> Option<AuditFindings> {
+        match self.purpose {
+            Purpose::Judge => None,
+            Purpose::Audit => Some(AuditFindings::of(&self.evidence)),
+        }
+    }
+
     /// Returns the start of the run: `2026-05-28T20:26:40.000Z`.
     pub fn started_at(&self) -> String {
         time::rfc3339(self.evidence.wall.0)

@@ -155,13 +155,7 @@ fn seen(report: &Report) -> Claim {
         .find(|finding| finding.id == "outbound/no-attempts");
     let limits = report.evidence.limits_of_ledger().join(" ");
     let (strength, reason) = match finding.map(|finding| finding.status) {
-        Some(Status::Failed) => {
-            let pointer = match report.purpose {
-                Purpose::Judge => "see the findings.",
-                Purpose::Audit => "see the attempts.",
-            };
-            (Strength::Refuted, pointer.to_owned())
-        }
+        Some(Status::Failed) => (Strength::Refuted, "see the findings.".to_owned()),
         Some(Status::Passed) => {
             let groups = expected::explained_groups(&report.evidence);
             let allowed = groups.iter().filter(|group| group.reason.is_some());

@@ -94,12 +94,16 @@ fn judged(report: &Report, media: &[Medium]) -> Vec<Section> {
         .collect()
 }
 
-/// Sections of an audit: attempts first, then the options that would show the program more.
+/// Sections of an audit: its end, its findings, then the evidence, then the options that would show the program more.
 ///
-/// The program's output is not shown, because an audit passes it through.
+/// The program's output is not shown, because an audit passes it through, but for the end of standard error.
 fn audited(report: &Report, media: &[Medium]) -> Vec<Section> {
     let parts = [
+        output::cause(report),
         summary::unsound(report),
+        summary::drift(report),
+        checks::findings(report),
+        ledger::sensitive(report),
         Some(ledger::attempts(report)),
         ledger::limits(report),
         ledger::names(report),
@@ -107,12 +111,12 @@ fn audited(report: &Report, media: &[Medium]) -> Vec<Section> {
         traffic::requests(report),
         traffic::heads_and_bodies(report, media),
         traffic::connections(report),
-        ledger::lookups(report),
-        checks::findings(report),
         Some(files::left(report)),
         files::transient(report),
         ledger::programs(report),
         ledger::survivors(report),
+        ledger::lookups(report),
+        Some(summary::not_judged()),
         Some(summary::claims(report)),
         summary::wider_rules(report),
     ];

@@ -1,50 +1,71 @@
 //! One-line verdict, shared by the reports for people and for viewers.
 
-use std::collections::BTreeSet;
-
-use model::evidence::{Evidence, Outcome};
-use model::expected;
-use model::finding::{Finding, Status, Verdict};
-use model::report::{Purpose, Report};
+use model::evidence::Exit;
+use model::finding::{Status, Verdict};
+use model::report::{AuditFindings, BaselineOutcome, Report};
 use model::text::count;
 
-use super::phrases;
 use super::tone::Tone;
 
 /// Verdict word with a summary of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Headline {
-    /// `FAILED`. A sound audit has `AUDITED`, because it expects nothing of its program.
-    pub(super) word: &'static str,
+    /// `FAILED`; for an audit with the number of its findings: `AUDITED, 3 findings`.
+    pub(super) word: String,
     pub(super) tone: Tone,
-    /// `case-b: 2 checks failed, 31 passed, 2 skipped`. Hostile: an audit quotes a queried name.
+    /// Text between word and summary.
+    pub(super) joint: &'static str,
+    /// `case-b: 2 checks failed, 31 passed, 2 skipped`, `2 attempts, 1 name, credential in stdout`; may be empty.
+    /// Hostile: the reason of an errored audit may quote an address.
     pub(super) text: String,
+}
+
+impl Headline {
+    /// Returns the summary with the text before it; empty without a summary.
+    pub(super) fn rest(&self) -> String {
+        match self.text.as_str() {
+            "" => String::new(),
+            text => format!("{}{text}", self.joint),
+        }
+    }
+
+    /// Returns the whole line.
+    pub(super) fn line(&self) -> String {
+        format!("{}{}", self.word, self.rest())
+    }
 }
 
 /// Builds the headline of a run.
 pub(super) fn headline(report: &Report) -> Headline {
-    let word = match (report.purpose, report.verdict) {
-        (_, Verdict::Errored) => "ERRORED",
-        (Purpose::Audit, Verdict::Passed | Verdict::Failed) => "AUDITED",
-        (Purpose::Judge, Verdict::Passed) => "PASSED",
-        (Purpose::Judge, Verdict::Failed) => "FAILED",
+    let findings = report.findings();
+    let is_clean = findings.as_ref().is_none_or(|found| found.count == 0);
+    let tone = match report.verdict {
+        Verdict::Audited if !is_clean => Tone::Seen,
+        Verdict::Passed | Verdict::Audited => Tone::Good,
+        Verdict::Failed => Tone::Bad,
+        Verdict::Errored => Tone::Doubtful,
     };
-    let tone = match (report.purpose, report.verdict) {
-        (_, Verdict::Passed) => Tone::Good,
-        (Purpose::Judge, Verdict::Failed) => Tone::Bad,
-        (Purpose::Audit, Verdict::Failed) => Tone::Seen,
-        (_, Verdict::Errored) => Tone::Doubtful,
-    };
-    let text = match report.purpose {
-        Purpose::Judge => judged(report),
-        Purpose::Audit => audited(report),
-    };
-    Headline { word, tone, text }
-}
-
-/// Returns true for the finding that an audit shows as its list of attempts.
-pub(super) fn is_shown_as_attempts(finding: &Finding) -> bool {
-    finding.id == "outbound/no-attempts" && finding.status == Status::Failed
+    let word = report.verdict.word().to_ascii_uppercase();
+    match findings {
+        None => Headline {
+            word,
+            tone,
+            joint: "  ",
+            text: judged(report),
+        },
+        Some(_) if report.evidence.exit == Exit::NotStarted => Headline {
+            word,
+            tone,
+            joint: ": ",
+            text: reasons(report).collect(),
+        },
+        Some(found) => Headline {
+            word: format!("{word}, {}", number(&found, report.verdict)),
+            tone,
+            joint: ": ",
+            text: audited(report, found),
+        },
+    }
 }
 
 /// `case-b: 2 checks failed, 31 passed, 2 skipped`
@@ -69,94 +90,99 @@ fn judged(report: &Report) -> String {
     text
 }
 
-/// `curl: exit code 7; 2 attempts, denied; asked for 1 name`
-fn audited(report: &Report) -> String {
-    let name = report.client.program.rsplit('/').next().unwrap_or_default();
-    let mut parts = vec![format!("{name}: {}", phrases::exit(&report.evidence))];
-    parts.push(attempts(report));
-    parts.extend(names(&report.evidence));
-    parts.extend(
-        counted(report.evidence.requests.len(), "request").map(|all| format!("{all} to the stub")),
-    );
-    parts.join("; ")
-}
-
-/// Counts the attempts that no profile rule expects.
-///
-/// If queried names are listed, attempts at the resolver are left out.
-fn attempts(report: &Report) -> String {
-    let evidence = &report.evidence;
-    let resolver = expected::resolver_target();
-    let unexpected = expected::judged(evidence).filter(|attempt| attempt.expected.is_none());
-    let (by_name, found): (Vec<_>, Vec<_>) =
-        unexpected.partition(|attempt| !evidence.names.is_empty() && attempt.target() == resolver);
-    let sum = |denied_only: bool| {
-        let counted = found
-            .iter()
-            .filter(|attempt| !denied_only || matches!(attempt.outcome, Outcome::Denied(_)));
-        counted
-            .map(|attempt| attempt.count)
-            .fold(0, u64::saturating_add)
+/// `3 findings`, `no findings in what was recorded`
+fn number(found: &AuditFindings, verdict: Verdict) -> String {
+    let number = match found.count {
+        0 => "no findings".to_owned(),
+        number => count(number, "finding"),
     };
-    let unlisted = &evidence.unlisted;
-    let all = sum(false).saturating_add(unlisted.attempts());
-    let denied = sum(true).saturating_add(unlisted.denied);
-    let number = count(all, "attempt");
-    match (all, denied) {
-        (0, _) if !by_name.is_empty() => "no attempt at an address but the resolver's".to_owned(),
-        (0, _) => "no attempt at an address".to_owned(),
-        (all, denied) if all == denied => format!("{number}, denied"),
-        (_, 0) => format!("{number} inside the sandbox"),
-        (_, denied) => format!("{number}, {denied} of them denied"),
+    match verdict {
+        Verdict::Errored => number + " in what was recorded",
+        Verdict::Passed | Verdict::Failed | Verdict::Audited => number,
     }
 }
 
-/// Counts the queried names. Queries of several types for one name count once.
-fn names(evidence: &Evidence) -> Option<String> {
-    let asked = evidence.names.iter().map(|question| question.name.as_str());
-    let asked: BTreeSet<&str> = asked.collect();
-    match asked.len() {
-        1 => asked
-            .first()
-            .map(|only| format!("asked for the name {only}")),
-        more => counted(more, "name").map(|all| format!("asked for {all}")),
-    }
+/// `2 attempts, 1 name; 3 differences from the lock file`
+fn audited(report: &Report, found: AuditFindings) -> String {
+    let compared = report.baseline.iter();
+    let compared = compared.filter(|one| one.outcome == BaselineOutcome::Compared);
+    let drift = compared
+        .map(|one| one.differences.len())
+        .filter(|all| *all > 0);
+    let drift = drift.map(|all| format!("{} from the lock file", count(all, "difference")));
+    let summary = Some(found.summary).filter(|summary| !summary.is_empty());
+    let parts = reasons(report).chain(summary).chain(drift);
+    parts.collect::<Vec<_>>().join("; ")
 }
 
-/// Returns `None` for zero.
-fn counted(number: usize, noun: &str) -> Option<String> {
-    (number > 0).then(|| count(number, noun))
+/// Returns the main reason of an errored audit.
+fn reasons(report: &Report) -> impl Iterator<Item = String> {
+    // An interrupt also causes lost evidence, which would be named first.
+    let interrupted = report.evidence.exit == Exit::Interrupted;
+    let interrupted = interrupted.then(|| "the run was interrupted".to_owned());
+    let errored = report.checks.iter();
+    let errored = errored.filter(|one| one.status == Status::Errored);
+    let errored = errored.filter_map(|one| one.because.clone());
+    let unsound = report.unsound.iter().cloned();
+    let all = interrupted.into_iter().chain(unsound).chain(errored);
+    all.take(usize::from(report.verdict == Verdict::Errored))
 }
 
 #[cfg(test)]
 mod tests {
-    use model::evidence::fixture::{connect, question};
+    use model::difference::{Area, Change, Difference, Fact};
+    use model::report::Baseline;
 
     use super::*;
-    use crate::tests::ci::audit;
+    use crate::tests::ci::{audit, quiet_audit};
+
+    fn line(report: &Report) -> String {
+        headline(report).line()
+    }
 
     #[test]
-    fn audit_counts_attempts_beside_the_resolvers() {
-        let (resolver, port) = model::evidence::RESOLVER;
+    fn headline_of_an_audit_counts_its_findings() {
+        assert_eq!(line(&quiet_audit()), "AUDITED, no findings");
         let mut report = audit();
-
-        report.evidence.attempts = vec![connect("inet", &resolver.to_string(), Some(port))];
-        report.evidence.names.clear();
-        assert_eq!(attempts(&report), "1 attempt, denied");
-        report.evidence.names = vec![question("api.example.com")];
         assert_eq!(
-            attempts(&report),
-            "no attempt at an address but the resolver's"
+            line(&report),
+            "AUDITED, 3 findings: 1 attempt, 1 name, credential in stdout"
         );
-        let mut repeated = connect("inet", "192.0.2.1", Some(443));
-        repeated.count = 1_234;
-        report.evidence.attempts.push(repeated);
-        assert_eq!(attempts(&report), "1,234 attempts, denied");
-        report.evidence.attempts[1].outcome = Outcome::Allowed;
-        assert_eq!(attempts(&report), "1,234 attempts inside the sandbox");
-        report.evidence.attempts[1].expected = Some("known".to_owned());
-        report.evidence.names.clear();
-        report.evidence.attempts.remove(0);
-        assert_eq!(attempts(&report), "no attempt at an address");
+        report.verdict = Verdict::Failed;
+        assert!(line(&report).starts_with("FAILED, 3 findings: 1 attempt"));
+    }
+
+    #[test]
+    fn headline_of_an_errored_audit_has_the_reason() {
+        let mut report = audit();
+        report.verdict = Verdict::Errored;
+        report.unsound = vec!["the run was interrupted".to_owned()];
+        assert!(line(&report).starts_with(
+            "ERRORED, 3 findings in what was recorded: the run was interrupted; 1 attempt"
+        ));
+        report.evidence.exit = Exit::NotStarted;
+        assert_eq!(line(&report), "ERRORED: the run was interrupted");
+    }
+
+    #[test]
+    fn headline_of_an_audit_counts_drift() {
+        let mut report = quiet_audit();
+        report.verdict = Verdict::Failed;
+        report.baseline = Some(Baseline {
+            file: "agent.lock".to_owned(),
+            outcome: BaselineOutcome::Compared,
+            tier_before: None,
+            differences: vec![Difference {
+                fact: Fact {
+                    area: Area::Names,
+                    key: "a.example A".to_owned(),
+                },
+                change: Change::Added("asked for".to_owned()),
+            }],
+        });
+        assert_eq!(
+            line(&report),
+            "FAILED, no findings: 1 difference from the lock file"
+        );
     }
 }

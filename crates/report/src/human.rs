@@ -8,7 +8,6 @@ use model::report::Report;
 
 use super::RenderError;
 use super::document::{Block, Document, Drift, Entry, Fact, Medium, Table};
-use super::headline::Headline;
 
 pub mod drift;
 pub mod page;
@@ -31,8 +30,9 @@ pub fn render(report: &Report, colour: Colour) -> Result<Vec<u8>, RenderError> {
 /// Lays out a document.
 pub(super) fn lay_out(document: &Document, colour: Colour) -> Result<String, fmt::Error> {
     let mut page = Page::new(String::new(), colour);
-    let Headline { word, tone, text } = &document.headline;
-    page.headline(word, *tone, text)?;
+    let headline = &document.headline;
+    let (word, tone, rest) = (&headline.word, headline.tone, headline.rest());
+    page.headline(word, tone, &rest)?;
     page.blank()?;
     facts(&mut page, usize::MAX, &document.identity)?;
     for section in document.sections(Medium::Terminal) {
@@ -45,7 +45,7 @@ pub(super) fn lay_out(document: &Document, colour: Colour) -> Result<String, fmt
         }
     }
     page.blank()?;
-    page.headline(word, *tone, text)?;
+    page.headline(word, tone, &rest)?;
     Ok(page.finish())
 }
 

@@ -10,7 +10,7 @@ use model::report::Report;
 use model::{escape, time};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
 
-use super::headline::{Headline, headline};
+use super::headline::headline;
 use super::{RenderError, phrases};
 
 /// Renders the report as UTF-8 XML.
@@ -18,7 +18,7 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
     let duration = report.evidence.duration;
     let mut suite = TestSuite::new(text(&report.case.name));
     suite.set_time(duration);
-    let cases: Vec<_> = report.made().map(test_case).collect();
+    let cases: Vec<_> = report.checks.iter().map(test_case).collect();
     for (name, value) in properties(report) {
         suite.add_property((name, escape::visible(&value).as_str()));
     }
@@ -26,10 +26,7 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
         suite.extra.insert(text(name), text(&value));
     }
     suite.add_test_cases(cases);
-    let Headline {
-        word, text: line, ..
-    } = headline(report);
-    suite.set_system_out(text(&format!("{word}  {line}")));
+    suite.set_system_out(text(&headline(report).line()));
     let mut document = quick_junit::Report::new("runner");
     document.set_time(duration).add_test_suite(suite);
     Ok(document.to_string()?.into_bytes())
@@ -40,7 +37,8 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
 /// The crate has `disabled` for the number of skipped checks, and its timestamps need another calendar crate.
 fn attributes(report: &Report) -> [(&'static str, String); 2] {
     let skipped = report
-        .made()
+        .checks
+        .iter()
         .filter(|finding| finding.status == Status::Skipped);
     [
         ("skipped", skipped.count().to_string()),
@@ -52,6 +50,8 @@ fn properties(report: &Report) -> impl Iterator<Item = (&'static str, String)> {
     let (client, runner) = (&report.client, &report.runner);
     let sha256 = client.content.sha256();
     let sha256 = sha256.map(|sha256| ("client.sha256", sha256.to_owned()));
+    let findings = report.findings();
+    let findings = findings.map(|found| ("findings", found.count.to_string()));
     let all = [
         ("verdict", report.verdict.word().to_owned()),
         ("tier", report.tier.word().to_owned()),
@@ -63,7 +63,7 @@ fn properties(report: &Report) -> impl Iterator<Item = (&'static str, String)> {
         ("runner.commit", runner.commit.clone()),
         ("runner.build_id", runner.build_id.clone()),
     ];
-    all.into_iter().chain(sha256)
+    all.into_iter().chain(sha256).chain(findings)
 }
 
 fn test_case(finding: &Finding) -> TestCase {

@@ -38,7 +38,10 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
 /// Lays out a document.
 pub(super) fn lay_out(document: &Document) -> Result<String, fmt::Error> {
     let Headline { word, text, .. } = &document.headline;
-    let mut out = format!("## {word}: {}\n", code(text, MAX_TEXT_CHARS));
+    let mut out = match text.as_str() {
+        "" => format!("## {word}\n"),
+        text => format!("## {word}: {}\n", code(text, MAX_TEXT_CHARS)),
+    };
     facts(&mut out, Budget::Ours, &document.identity)?;
     for section in document.sections(Medium::Markdown) {
         let colon = if section.note.is_empty() { "" } else { ": " };

@@ -13,6 +13,7 @@ pub(super) fn asked_by(asked_by: &AskedBy) -> String {
         AskedBy::Specification(section) => format!("specification, section {section}"),
         AskedBy::Case => "the case".to_owned(),
         AskedBy::LockFile => "the lock file".to_owned(),
+        AskedBy::CommandLine => "the command line".to_owned(),
     }
 }
 
@@ -21,7 +22,9 @@ pub(super) fn found(finding: &Finding) -> Vec<&str> {
     let found = finding.found.as_deref();
     match &finding.asked_by {
         AskedBy::LockFile => found.into_iter().flat_map(str::lines).collect(),
-        AskedBy::Specification(_) | AskedBy::Case => found.into_iter().collect(),
+        AskedBy::Specification(_) | AskedBy::Case | AskedBy::CommandLine => {
+            found.into_iter().collect()
+        }
     }
 }
 
@@ -103,7 +106,7 @@ fn credentials(request: &Request) -> String {
 pub(super) fn unsound(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Errored => "Why this run does not judge the client",
-        Verdict::Failed | Verdict::Passed => "Evidence that this run lost",
+        Verdict::Failed | Verdict::Passed | Verdict::Audited => "Evidence that this run lost",
     }
 }
 

@@ -14,6 +14,7 @@ use model::finding::{self, Finding, Status, Verdict};
 use model::report::{Purpose, Report};
 use model::{escape, time};
 
+use super::headline::headline;
 use super::{RenderError, json, phrases};
 use identity::{case_file, category, fingerprints, locations, lock_file};
 use log::{
@@ -45,7 +46,7 @@ fn run(report: &Report) -> Run {
                 name: "runner",
                 version: escape::visible(&report.runner.version),
                 semantic_version: escape::visible(&report.runner.version),
-                rules: report.made().map(rule).collect(),
+                rules: report.checks.iter().map(rule).collect(),
             },
         },
         automation_details: AutomationDetails {
@@ -94,7 +95,10 @@ impl Reported<'_> {
 fn reported(report: &Report) -> Vec<Reported<'_>> {
     let unsound = unsound_reason(report);
     let any_made = report.evidence.exit != Exit::NotStarted
-        && report.made().any(|one| one.status != Status::Skipped);
+        && report
+            .checks
+            .iter()
+            .any(|one| one.status != Status::Skipped);
     let decision = |finding: &Finding| match (finding.status, &unsound) {
         (Status::Passed | Status::Skipped, None) => None,
         // The case does not require the check, or its object does not exist.
@@ -105,7 +109,7 @@ fn reported(report: &Report) -> Vec<Reported<'_>> {
             Some(Decision::Undecided(reason.clone()))
         }
     };
-    let made = report.made().enumerate();
+    let made = report.checks.iter().enumerate();
     let reported = made.filter_map(|(index, finding)| {
         Some(Reported {
             finding,
@@ -123,7 +127,10 @@ fn unsound_reason(report: &Report) -> Option<String> {
     }
     let unsound = report.unsound.first().cloned();
     unsound.or_else(|| {
-        let any_errored = report.made().any(|one| one.status == Status::Errored);
+        let any_errored = report
+            .checks
+            .iter()
+            .any(|one| one.status == Status::Errored);
         (!any_errored).then(|| "no check was made".to_owned())
     })
 }
@@ -256,11 +263,11 @@ fn invocation(report: &Report, reported: &[Reported<'_>]) -> Invocation {
         },
         exit_code_description: match report.purpose {
             Purpose::Judge => report.verdict.word().to_owned(),
-            Purpose::Audit => format!(
+            Purpose::Audit => escape::visible(&format!(
                 "{}; the program: {}",
-                report.verdict.word(),
+                headline(report).line(),
                 phrases::exit(&report.evidence)
-            ),
+            )),
         },
         start_time_utc: time::rfc3339(start),
         end_time_utc: time::rfc3339(end),
@@ -287,7 +294,7 @@ fn notifications(report: &Report, reported: &[Reported<'_>]) -> Vec<Notification
             }),
         })
     });
-    let left = report.made().enumerate();
+    let left = report.checks.iter().enumerate();
     let left = left.filter(|(_, finding)| phrases::is_leftover(finding));
     let left = left.map(|(index, finding)| Notification {
         level: Level::Note,
@@ -309,6 +316,7 @@ fn properties(report: &Report) -> RunProperties {
     let profile = client.profile.as_ref();
     RunProperties {
         verdict: report.verdict.word(),
+        findings: report.findings().map(|found| found.count),
         tier: report.tier.word(),
         case: escape::visible(&report.case.name),
         case_sha256: report.case.origin.sha256.clone(),

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use judge::check::verdict;
 use model::case::Source;
 use model::difference::{Area, Change, Difference, Fact};
 use model::escape::{self, visible};
@@ -11,8 +10,8 @@ use model::evidence::fixture::{
     Fixture, add_header, case_b, connect, digest, file, gap, head_request, insert_record, question,
 };
 use model::evidence::{
-    Advice, Attempt, Evidence, Exit, FileKind, GapKind, LayerStatus, Lookup, Record, RequestClass,
-    Root, Sighting, Survivor,
+    Advice, Attempt, AttemptKind, Evidence, Exit, FileKind, GapKind, LayerStatus, Lookup,
+    LookupKind, Outcome, Record, RequestClass, Root, Sensitive, SensitivePath, Sighting, Survivor,
 };
 use model::finding::{Finding, Status, Verdict};
 use model::journal::Head;
@@ -25,6 +24,7 @@ use super::*;
 
 pub(crate) use judge::fixture::*;
 
+mod audits;
 pub(crate) mod ci;
 mod crowd;
 mod document;

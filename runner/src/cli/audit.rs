@@ -12,8 +12,8 @@ use model::quote::shown_path;
 use policy::{self, may_be_shown};
 use scenario::Scenario;
 
-use super::options::{isolation, scenario};
-use super::values::VariableArgument;
+use super::options::{baseline, isolation, scenario};
+use super::values::{FailOn, VariableArgument};
 use super::{AuditOptions, UsageError, reports};
 use crate::audit::{Caller, is_shown, show_program};
 use crate::request::{ClientProgram, RunRequest};
@@ -65,7 +65,8 @@ pub(super) fn request(
         isolation,
         timeout: options.timeout,
         out: options.out,
-        baseline: None,
+        baseline: baseline(options.baseline, options.update_baseline),
+        fail_on: options.fail_on.map_or_else(Vec::new, |FailOn(kinds)| kinds),
         keep_home: options.keep_home,
         use_cache: !options.no_cache,
     })

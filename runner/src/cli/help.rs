@@ -32,13 +32,16 @@ only. Its output is passed on. The report goes to standard error.
 
 Exit codes:
   the program's own, or 128 + N if signal N ended it
-  124  it ran longer than --timeout
-  125  the audit itself failed: wrong use, no sandbox, or evidence lost
+  123  a gate failed: a finding of --fail-on, or a difference from the lock file of --baseline
+  124  the program ran longer than --timeout
+  125  the audit itself failed: wrong use, no lock file, no sandbox, or evidence lost
   126  the program cannot be executed
   127  the program, its loader or its interpreter does not exist
+  Of several, the first of this order counts: 125, 124, 126 or 127, 123, the program's own.
 
 Examples:
   runner audit -- curl -s https://example.com
+  runner audit --fail-on attempts,credential -- ./agent --version
   runner audit --read . -- python3 build.py
   runner audit --env ANTHROPIC_BASE_URL={base_url} --env ANTHROPIC_API_KEY={credential} -- ./agent -p hello
   runner audit --report json=audit.json -- npm --version";

@@ -71,6 +71,7 @@ pub(super) fn request(
             timeout: options.timeout,
             out: None,
             baseline: None,
+            fail_on: Vec::new(),
             keep_home: false,
             use_cache: true,
         },

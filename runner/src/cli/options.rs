@@ -1,11 +1,13 @@
 //! Options that several commands have.
 
+use std::path::PathBuf;
+
 use model::case::Tier;
 use model::quote::{quoted, with_nearest};
 use scenario::Scenario;
 
 use super::{IsolationArgument, UsageError};
-use crate::request::IsolationChoice;
+use crate::request::{Baseline, IsolationChoice};
 
 /// Checks the requested isolation against the kinds that the policy accepts.
 pub(super) fn isolation(
@@ -25,6 +27,15 @@ fn demanded(tier: Tier, accepted: &[Tier]) -> Result<IsolationChoice, UsageError
     } else {
         Err(UsageError::TierNotAccepted { tier })
     }
+}
+
+/// Use of the lock file, if one is named.
+pub(super) fn baseline(file: Option<PathBuf>, update: bool) -> Option<Baseline> {
+    file.map(if update {
+        Baseline::Update
+    } else {
+        Baseline::Compare
+    })
 }
 
 /// Finds the stub's scenario by name.

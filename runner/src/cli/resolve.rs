@@ -7,14 +7,14 @@ use model::profile::{Profile, Settings};
 use policy::{self, Reference};
 use report::Form;
 
-use super::options::{isolation, scenario};
+use super::options::{baseline, isolation, scenario};
 use super::{
     Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
     RunOptions, SelftestOptions, UsageError, audit, init, inline, reports,
 };
 use crate::request::{
-    Baseline, ClientProgram, DiffRequest, DoctorAction, InitAction, InitRequest, PolicyAction,
-    RunRequest, SelftestRequest, VerifyRequest,
+    ClientProgram, DiffRequest, DoctorAction, InitAction, InitRequest, PolicyAction, RunRequest,
+    SelftestRequest, VerifyRequest,
 };
 use crate::workload::Workload;
 
@@ -169,11 +169,8 @@ fn run_request(
         isolation,
         timeout: options.timeout,
         out: options.out,
-        baseline: options.baseline.map(if options.update_baseline {
-            Baseline::Update
-        } else {
-            Baseline::Compare
-        }),
+        baseline: baseline(options.baseline, options.update_baseline),
+        fail_on: Vec::new(),
         keep_home: options.keep_home,
         use_cache: !options.no_cache,
     })

@@ -1,11 +1,14 @@
 //! Parsers of single values. Their combinations are resolved later.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use model::quote::{known_words, quoted};
+use model::report::FindingKind;
 use policy::init::PolicyName;
 use policy::quantity::{self, QuantityError, show_duration};
 use policy::{TIMEOUT_BOUNDS, is_variable_name};
@@ -29,6 +32,13 @@ pub(crate) struct VariableArgument {
     /// Value of the variable; `None` passes on the caller's.
     pub value: Option<String>,
 }
+
+/// `LIST` of `--fail-on` as typed, with `any` resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FailOn(pub Vec<FindingKind>);
+
+/// Word of `--fail-on` for every kind.
+const ANY: &str = "any";
 
 /// Errors of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -86,6 +96,29 @@ fn report_argument(text: &OsStr) -> Result<ReportArgument, ValueError> {
             file: Some(PathBuf::from(OsStr::from_bytes(file))),
         }),
     }
+}
+
+/// Parser of words that are separated by commas. The kinds are in the order of their definition, each once.
+pub(super) fn fail_on(text: &str) -> Result<FailOn, String> {
+    let mut kinds = BTreeSet::new();
+    for word in text.split(',') {
+        let named = FindingKind::ALL
+            .into_iter()
+            .find(|kind| kind.word() == word);
+        match named {
+            Some(kind) => drop(kinds.insert(kind)),
+            None if word == ANY => kinds.extend(FindingKind::ALL),
+            None => {
+                let known = FindingKind::ALL.into_iter().map(FindingKind::word);
+                let known = known_words(word, known.chain([ANY]));
+                return Err(format!(
+                    "expected words with commas between them, found {}; {known}",
+                    quoted(word)
+                ));
+            }
+        }
+    }
+    Ok(FailOn(kinds.into_iter().collect()))
 }
 
 /// Parser of a wall time within the bounds of a case.
@@ -146,6 +179,24 @@ mod tests {
                 Err(ValueError::UnknownFormat),
                 "{word}"
             );
+        }
+    }
+
+    #[test]
+    fn fail_on_is_a_list_of_known_words() {
+        let kinds = |text| fail_on(text).map(|FailOn(kinds)| kinds);
+        let two = vec![FindingKind::Attempts, FindingKind::Credential];
+        assert_eq!(kinds("credential,attempts,credential"), Ok(two));
+        for all in ["any", "names,any"] {
+            assert_eq!(kinds(all), Ok(FindingKind::ALL.to_vec()));
+        }
+        assert_eq!(
+            kinds("attempt").unwrap_err(),
+            "expected words with commas between them, found `attempt`; did you mean `attempts`? known here: \
+             `attempts`, `names`, `credential`, `survivors`, `sensitive`, `any`"
+        );
+        for text in ["", "attempts,", "Any", "attempts names", "none"] {
+            assert!(kinds(text).is_err(), "{text}");
         }
     }
 

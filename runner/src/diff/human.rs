@@ -50,7 +50,7 @@ fn headline(page: &mut Page<String>, answer: &Answer) -> fmt::Result {
         Status::Changed => ("CHANGED", Tone::Bad),
         Status::Incomplete => ("INCOMPLETE", Tone::Doubtful),
     };
-    page.headline(word, tone, &summary(&answer.differences))
+    page.headline(word, tone, &format!("  {}", summary(&answer.differences)))
 }
 
 fn identity(page: &mut Page<String>, which: &str, run: &Identity) -> fmt::Result {

@@ -36,7 +36,7 @@ fn verdict(page: &mut Page<String>, examination: &Examination) -> fmt::Result {
         Some(Tier::Inherited) => ("INHERITED", Tone::Doubtful),
         None => ("NONE", Tone::Bad),
     };
-    page.headline(word, tone, examination.reason())
+    page.headline(word, tone, &format!("  {}", examination.reason()))
 }
 
 /// Lists the probes that do not work with cause and fix, those of the strongest isolation first.

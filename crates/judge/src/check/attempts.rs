@@ -11,11 +11,10 @@ use super::outcome::{Deviation, Outcome, list};
 
 pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
     let expected = asked.attempts;
-    let (allowed, found): (Vec<_>, Vec<_>) = attempt_groups(evidence, |attempt| {
-        reason_for_attempt(expected, evidence, attempt)
-    })
-    .into_iter()
-    .partition(|group| group.reason.is_some());
+    let (allowed, found): (Vec<_>, Vec<_>) =
+        attempt_groups(evidence, |attempt| reason_for_attempt(expected, attempt))
+            .into_iter()
+            .partition(|group| group.reason.is_some());
     let names: Vec<_> = evidence
         .names
         .iter()
@@ -54,7 +53,8 @@ pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
         .map(describe)
         .chain(names.iter().map(|name| ask(name)))
         .chain((unlisted.attempts() + unlisted.questions > 0).then(|| beyond(unlisted)));
-    Deviation::new(message(&found, names.len()))
+    let asked = BTreeSet::from_iter(names.iter().map(|question| &question.name));
+    Deviation::new(message(&found, asked.len()))
         .expected("no attempt but those that the profile names")
         .found(list(shown))
         .failed()
@@ -103,7 +103,7 @@ fn describe(group: &AttemptGroup) -> String {
         "{} by {}, {}, {}",
         group.target,
         group.program,
-        group.outcome_words(),
+        group.outcome.words(),
         count(group.count, "time"),
     )
 }

@@ -76,22 +76,23 @@ impl Report {
             format!("its {what} are incomplete: {detail}")
         }));
         let is_errored = self.document.verdict == Verdict::Errored;
-        if is_errored && reasons.is_empty() && !self.only_the_baseline() {
+        if is_errored && reasons.is_empty() && !self.only_the_gates() {
             reasons.push("its verdict is errored".to_owned());
         }
         reasons
     }
 
-    /// Checks that the verdict is errored only because of the lock file. With a failed check the verdict would be
-    /// failed, so an errored verdict beside one means a fault of the run itself.
-    fn only_the_baseline(&self) -> bool {
-        let with = |status: Status| {
-            let checks = self.document.checks.iter();
-            checks.filter(move |check: &&Finding| check.status == status)
-        };
-        let errored = with(Status::Errored).map(|check| &*check.id);
-        errored.eq([finding::BASELINE])
-            && with(Status::Failed).next().is_none()
+    /// Checks that the verdict is errored only because of the options `--baseline` and `--fail-on`. With another failed
+    /// check the verdict of a case would be failed, so an errored verdict beside one means a fault of the run itself.
+    fn only_the_gates(&self) -> bool {
+        let Document {
+            checks, findings, ..
+        } = &self.document;
+        let with = |status: Status| checks.iter().filter(move |check| check.status == status);
+        let is_gate = |check: &Finding| [finding::BASELINE, finding::FAIL_ON].contains(&&*check.id);
+        with(Status::Errored).next().is_some()
+            && with(Status::Errored).all(is_gate)
+            && (findings.is_some() || with(Status::Failed).next().is_none())
             && with(Status::Passed).next().is_some()
     }
 }

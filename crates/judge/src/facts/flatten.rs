@@ -157,7 +157,7 @@ impl Visitor {
     fn is_skipped(&mut self, row: &Map<String, Value>, acts: &Acts) -> bool {
         let skipped = acts.iter().find(|(name, (_, act))| {
             let value = row.get(**name).map(plain_text);
-            matches!((act, value), (Act::Skip(skip), Some(found)) if found == *skip)
+            matches!((act, value), (Act::Skip(skip), Some(found)) if skip.split(' ').any(|one| one == found))
         });
         if let Some((_, (rule, _))) = skipped {
             self.applied.count(rule);

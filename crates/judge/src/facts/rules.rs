@@ -23,7 +23,7 @@ pub struct Rule {
 pub(super) enum Act {
     /// Leaves the value out.
     Ignore,
-    /// Leaves the whole entry of the list out if its field has this value.
+    /// Leaves the whole entry of the list out if its field has one of these values, separated by blanks.
     Skip(&'static str),
     /// Keeps only that there is something.
     Presence(Area, &'static str),
@@ -106,13 +106,14 @@ const fn list(
 
 /// Lists of the report. [`super::records`] reads the list of records, whose order matters.
 #[rustfmt::skip]
-pub(super) const LISTS: [List; 7] = [
+pub(super) const LISTS: [List; 8] = [
     list("evidence.requests", Area::Requests, ["", "method path side=side host!stub", "", "class query=query fault=fault complete!true status=status version!HTTP/1.1"], false),
     list("evidence.files", Area::Files, ["", "root path", "", "kind mode target=to sha256=sha256"], false),
     list("evidence.attempts", Area::Attempts, ["", "program syscall family type=type protocol=protocol address port=port names=for", "", "outcome errno"], true),
     list("evidence.names", Area::Names, ["", "name type", "asked for", ""], true),
     list("evidence.processes", Area::Processes, ["", "program args", "started", ""], true),
     list("evidence.survivors", Area::Processes, ["", "program", "outlives the client", ""], true),
+    list("evidence.sensitive", Area::Outcome, ["looked for", "path", "", "kind what"], true),
     list("evidence.sightings", Area::Outcome, ["credential in", "place", "", "form"], true),
 ];
 
@@ -173,16 +174,16 @@ pub const RULES: [Rule; 19] = [
         "The content of a file is not compared if the profile or the specification knows the file, if its path has an id, or if it is state: below a directory of caches, logs or temporary files, or with a name that ends as state, logs, databases and caches do (.json .jsonl .log .lock .pid .db .sqlite .tmp .pyc .sock .cache -wal -shm -journal and their like). Its path, kind and mode are compared."),
     rule("transient-files", &[], &[(Act::Skip("true"), "evidence.files.transient"), (Act::Ignore, "evidence.made_and_removed")],
         "Files that the client removed again are not compared: whether the runner sees one depends on timing."),
-    rule("counts", &[], &[(Act::Ignore, "evidence.attempts.count evidence.names.count")],
-        "How often an attempt, a question or a start of a program was repeated is not compared."),
-    rule("order", &[], &[(Act::Ignore, "evidence.requests.seq evidence.requests.at_us evidence.requests.connection evidence.attempts.seq evidence.attempts.at_us evidence.moments")],
+    rule("counts", &[], &[(Act::Ignore, "evidence.attempts.count evidence.names.count evidence.sensitive.count")],
+        "How often an attempt, a question, a look at a sensitive path or a start of a program was repeated is not compared."),
+    rule("order", &[], &[(Act::Ignore, "evidence.requests.seq evidence.requests.at_us evidence.requests.connection evidence.attempts.seq evidence.attempts.at_us evidence.sensitive.at_us evidence.moments")],
         "The order of requests, headers of different names, attempts, questions and files, and of records against the connection is not compared, except that a preflight comes before the message. Requests of one method and path are identified by their content, the longest first."),
     rule("origins", &[], &[(Act::Ignore, "evidence.attempts.pid evidence.processes.pid evidence.processes.ppid evidence.survivors.pid")],
         "Process ids and the process that started a program are not compared: it may have ended before the runner reads it, and a process that only forked has no program of its own."),
-    rule("setup-calls", &[], &[(Act::Skip("setup"), "evidence.attempts.kind")],
-        "Calls on the way to the stub or without a destination are no attempts."),
+    rule("setup-calls", &[], &[(Act::Skip("setup question"), "evidence.attempts.kind")],
+        "Calls on the way to the stub or without a destination are no attempts, and calls to the resolver are the names asked for."),
     rule("lookups", &[], &[(Act::Ignore, "evidence.lookups")],
-        "Paths that were looked up and not found depend on the host, and whether the runner sees all of them on its load."),
+        "Paths that were looked up and not found depend on the host, and whether the runner sees all of them on its load. Sensitive paths are compared, found or not."),
     rule("positions", &[], &[(Act::Positions, "evidence.sightings.place")],
         "Where the credential was found, the numbers of requests, records and arguments are left out."),
     rule("output", &[], &[(Act::Presence(Area::Outcome, "standard error"), "evidence.stderr.bytes"), (Act::Ignore, "evidence.stderr.tail")],
@@ -191,6 +192,6 @@ pub const RULES: [Rule; 19] = [
         "The connections to the stub, the events that the stub sent, and the content of bytes that are no request are not compared."),
     rule("own-path", &[], &[(Act::Own, "evidence.attempts.program evidence.processes.program evidence.processes.args evidence.processes.args.text")],
         "The path of the client's own program reads {client}: without a mount namespace it is that of the host."),
-    rule("circumstances", &[], &[(Act::Ignore, "schema runner host case verdict tier started_at duration_ms client.program client.sha256 client.from client.profile client.args client.env_names client.settings client.left_out client.limit isolation checks baseline evidence.gaps evidence.attempts.layer evidence.attempts.expected evidence.names.expected evidence.files.expected")],
+    rule("circumstances", &[], &[(Act::Ignore, "schema runner host case verdict findings tier started_at duration_ms client.program client.sha256 client.from client.profile client.args client.env_names client.settings client.left_out client.limit isolation checks baseline evidence.gaps evidence.attempts.layer evidence.attempts.expected evidence.names.expected evidence.files.expected")],
         "The program, its environment, the sandbox, the duration and the judgement of a run are not what the client does."),
 ];

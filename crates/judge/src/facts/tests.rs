@@ -6,8 +6,8 @@ use model::evidence::fixture::{
     insert_record, question, record, set_header, shape,
 };
 use model::evidence::{
-    Arg, Attempt, AttemptKind, Exit, FileKind, Outcome, Process, Request, RequestClass, Root,
-    Sighting,
+    Arg, Attempt, AttemptKind, Exit, FileKind, LookupKind, Outcome, Process, Request, RequestClass,
+    Root, Sensitive, SensitivePath, Sighting,
 };
 use model::journal::Head;
 use report::json;

@@ -167,6 +167,7 @@ fn evidence() -> Evidence {
         attempts: ledger::setup(),
         unlisted: Default::default(),
         lookups: Vec::new(),
+        sensitive: Vec::new(),
         names: Vec::new(),
         processes: ledger::processes(),
         survivors: Vec::new(),

@@ -69,7 +69,7 @@ impl Unlisted {
     /// Counts one call.
     pub fn count(&mut self, attempt: &Attempt) {
         let counter = match (attempt.kind, attempt.outcome) {
-            (AttemptKind::Setup, _) => &mut self.setup,
+            (AttemptKind::Setup | AttemptKind::Question, _) => &mut self.setup,
             (AttemptKind::Attempt, Outcome::Denied(_)) => &mut self.denied,
             (AttemptKind::Attempt, Outcome::Allowed) => &mut self.let_through,
         };
@@ -90,8 +90,10 @@ closed_set! {
     pub enum AttemptKind {
         /// Judged: a call to another destination than the stub, or one that could lead there.
         Attempt = "attempt",
-        /// Not judged: a part of connecting to the stub or of finding it.
+        /// Not judged: a part of connecting to the stub or of finding it, or a probe of libc's own.
         Setup = "setup",
+        /// Judged by its name, in `names`: a call to the resolver of the run, which received a question.
+        Question = "question",
     }
 }
 

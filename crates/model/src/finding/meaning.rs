@@ -26,7 +26,7 @@ pub fn meaning(id: &str) -> Meaning {
 /// Lists the stable ids of all checks of a case, in the order of reports.
 pub fn ids() -> impl Iterator<Item = &'static str> {
     let all = MEANINGS.iter().map(|(id, ..)| *id);
-    all.filter(|id| *id != super::BASELINE)
+    all.filter(|id| ![super::BASELINE, super::FAIL_ON].contains(id))
 }
 
 /// Checks that apply to any program, including an audited one; the others need a case.
@@ -43,7 +43,7 @@ pub fn holds_for_any_program(id: &str) -> bool {
 }
 
 #[rustfmt::skip]
-const MEANINGS: [(&str, &str, &str); 40] = [
+const MEANINGS: [(&str, &str, &str); 41] = [
     ("requests/first-and-only",            "expect.requests.rule",                    "The message request is the first request and the only one."),
     ("requests/sequence",                  "expect.requests.rule",                    "The preflight comes first or not at all, then one message request, and no other."),
     ("requests/post-count",                "expect.requests",                         "There is exactly one message request."),
@@ -84,6 +84,7 @@ const MEANINGS: [(&str, &str, &str); 40] = [
     ("process/programs",                   "expect.programs",                         "The client starts no program but its own and those of the rules."),
     ("process/no-survivors",               "sandbox",                                 "No process outlives the program."),
     ("baseline/unchanged",                 "name",                                    "The client behaves exactly as the lock file records."),
+    ("audit/fail-on",                      "name",                                    "The audit finds nothing that `--fail-on` names."),
 ];
 
 #[cfg(test)]
@@ -94,7 +95,9 @@ mod tests {
 
     #[test]
     fn each_check_has_a_sentence_of_its_own() {
-        let every: Vec<&str> = ids().chain([crate::finding::BASELINE]).collect();
+        let every: Vec<&str> = ids()
+            .chain([crate::finding::BASELINE, crate::finding::FAIL_ON])
+            .collect();
         let sentences: BTreeSet<&str> = every.iter().map(|id| meaning(id).sentence).collect();
         assert_eq!(sentences.len(), every.len());
         assert!(!sentences.contains(OTHER.sentence));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{Baseline, Client, Host, Policy, Report, Runner};
+use super::{AuditFindings, Baseline, Client, Host, Policy, Report, Runner};
 use crate::escape::visible;
 use crate::evidence::{Canary, Evidence, Exit, Layer};
 use crate::finding::{Finding, Verdict};
@@ -35,8 +35,11 @@ pub struct Document<'a> {
     pub host: Cow<'a, Host>,
     /// Case of the run: the request, the permissions and the expectations.
     pub case: Cow<'a, Policy>,
-    /// Verdict of the whole run.
+    /// Verdict of the whole run. That of an audit is of its gates, `--fail-on` and `--baseline`: `audited` without one.
     pub verdict: Verdict,
+    /// Findings of an audit; absent for a case, whose failed checks are its findings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<AuditFindings>,
     /// Isolation of the network.
     pub tier: Tier,
     /// Start of the run.
@@ -48,7 +51,7 @@ pub struct Document<'a> {
     pub client: ClientAndEnd<'a>,
     /// The sandbox, as verified from inside.
     pub isolation: Isolation<'a>,
-    /// One finding for each check, in a fixed order.
+    /// Result of each check, in a fixed order. An audit has the checks of any program, and those of its gates.
     pub checks: Cow<'a, [Finding]>,
     /// Lock file of `--baseline`; absent if the option was not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,6 +101,7 @@ impl<'a> Document<'a> {
             host: Cow::Borrowed(&report.host),
             case: Cow::Borrowed(&report.case),
             verdict: report.verdict,
+            findings: report.findings(),
             tier: report.tier,
             started_at: report.started_at(),
             duration_ms: millis(evidence.duration),

@@ -1,25 +1,32 @@
 //! Sections on checks: failed and errored ones in full, then all of them.
 
 use model::finding::{AskedBy, Finding, Status};
-use model::report::{Purpose, Report};
+use model::report::Report;
 
 use super::{
     Block, Budget, Entry, Fact, Fold, PAGE, SHORT, Section, Table, client, fact, mark, name, own,
     text, word,
 };
-use crate::headline::is_shown_as_attempts;
 use crate::phrases;
 use crate::tone::Tone;
 
-/// Lists failed, then errored checks. An audit shows the finding on attempts as its list of attempts.
+/// Sums up the findings of an audit, and lists the failed, then the errored checks.
 pub(super) fn findings(report: &Report) -> Option<Section> {
     let wrong = [Status::Failed, Status::Errored].into_iter();
     let wrong = wrong.flat_map(|status| with_status(report, status));
-    let shown = wrong.filter(|one| report.purpose == Purpose::Judge || !is_shown_as_attempts(one));
-    let entries: Vec<Entry> = shown.map(entry).collect();
-    let number = entries.len().to_string();
-    let is_some = !entries.is_empty();
-    is_some.then(|| Section::new("findings", "Findings", number, [Block::Entries(entries)]))
+    let entries: Vec<Entry> = wrong.map(entry).collect();
+    let audited = report.findings();
+    let number = match &audited {
+        Some(found) => found.count,
+        None => entries.len(),
+    };
+    let summary = audited.filter(|found| found.count > 0);
+    let summary = summary.map(|found| fact("found", found.summary));
+    let summary = summary.map(|fact| Block::Facts(Budget::Ours, vec![fact]));
+    let entries = (!entries.is_empty()).then_some(Block::Entries(entries));
+    let blocks: Vec<Block> = summary.into_iter().chain(entries).collect();
+    let is_some = !blocks.is_empty();
+    is_some.then(|| Section::new("findings", "Findings", number.to_string(), blocks))
 }
 
 fn entry(finding: &Finding) -> Entry {
@@ -85,7 +92,7 @@ fn table(findings: &[&Finding]) -> Table {
     let table = Table::of(Budget::Ours, findings, |finding| {
         let section = match &finding.asked_by {
             AskedBy::Specification(section) => format!(" (§ {section})"),
-            AskedBy::Case | AskedBy::LockFile => String::new(),
+            AskedBy::Case | AskedBy::LockFile | AskedBy::CommandLine => String::new(),
         };
         let check = name(&*finding.id) + section + ": " + &*finding.message;
         let status = mark(tone(finding.status), finding.status.word());
@@ -124,7 +131,8 @@ fn skipped_in_short(report: &Report) -> Vec<Fact> {
     let mut reasons: Vec<(&str, Vec<&Finding>)> = Vec::new();
     let mut facts = Vec::new();
     let skipped = report
-        .made()
+        .checks
+        .iter()
         .filter(|finding| finding.status == Status::Skipped);
     for finding in skipped {
         let because = finding.because.as_deref().unwrap_or_default();

@@ -1,9 +1,11 @@
 //! Sections of the ledger: attempts, limits, names, programs, and failed path lookups.
 
+use std::collections::BTreeSet;
+
 use model::case::Tier;
 use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
 use model::expected::{AttemptGroup, explained_groups, reached_limits};
-use model::report::{Purpose, Report};
+use model::report::{self, Purpose, Report};
 use model::text::{count, grouped};
 
 use super::summary::arguments;
@@ -18,7 +20,8 @@ pub(super) fn attempts(report: &Report) -> Section {
     let groups = explained_groups(&report.evidence);
     let unlisted = report.evidence.unlisted.attempts();
     let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none() && unlisted == 0;
-    let all = groups.iter().map(|group| group.count);
+    let unexpected = groups.iter().filter(|group| group.reason.is_none());
+    let all = unexpected.map(|group| group.count);
     let all = all.fold(unlisted, u64::saturating_add);
     let note = match groups.iter().all(|group| group.reason.is_some()) {
         true if !is_whole => "none in what was recorded".to_owned(),
@@ -32,7 +35,7 @@ pub(super) fn attempts(report: &Report) -> Section {
     let setup = setup
         .map(|attempt| attempt.count)
         .fold(0, u64::saturating_add);
-    let what = "on the way to the stub or without a destination, not judged";
+    let what = "of libc's own, on the way to the stub, or without a destination, not judged";
     let setup = (setup > 0).then(|| fact("setup", format!("{} {what}", count(setup, "call"))));
     let further = format!(
         "{} beyond those that are listed",
@@ -48,6 +51,20 @@ pub(super) fn attempts(report: &Report) -> Section {
         Purpose::Audit => "Attempts of the program",
     };
     Section::new("attempts", title, note, blocks)
+}
+
+/// Lists the sensitive places that an audited program looked for.
+pub(super) fn sensitive(report: &Report) -> Option<Section> {
+    let found = report::sensitive(&report.evidence);
+    let table = Table::of(Budget::Client, found, |place| {
+        [
+            number("times", place.count),
+            word("wanted", place.wanted),
+            word("what", place.what.word()),
+            text("place", client(quoted(&place.place))),
+        ]
+    });
+    table.section("sensitive", "Sensitive places that it looked for")
 }
 
 /// Lists calls refused at a limit of the sandbox, because the client may have failed for that reason.
@@ -66,7 +83,7 @@ fn group_table(what: &'static str, groups: &[AttemptGroup]) -> Table {
         };
         [
             number("times", group.count),
-            word("outcome", mark(tone, group.outcome_words())),
+            word("outcome", mark(tone, group.outcome.words())),
             expected(group.reason.as_deref()),
             text(what, client(&group.target)),
             led(" by ", "program", client(&group.program)),
@@ -85,6 +102,7 @@ pub(super) fn reason(reason: Option<&str>) -> Cell {
     led(": ", "reason", reason.map(client))
 }
 
+/// Lists the questions to the resolver, and counts their names.
 pub(super) fn names(report: &Report) -> Option<Section> {
     let table = Table::of(Budget::Client, &report.evidence.names, |name| {
         let because = name.expected.as_deref();
@@ -96,7 +114,15 @@ pub(super) fn names(report: &Report) -> Option<Section> {
             reason(because),
         ]
     });
-    table.section("names", "Names asked for")
+    let mut section = table.section("names", "Names asked for")?;
+    let names: BTreeSet<&str> = report
+        .evidence
+        .names
+        .iter()
+        .map(|question| question.name.as_str())
+        .collect();
+    section.note = grouped(names.len() as u64);
+    Some(section)
 }
 
 pub(super) fn programs(report: &Report) -> Option<Section> {

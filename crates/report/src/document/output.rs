@@ -1,13 +1,16 @@
 //! Sections on the client's output: records on standard output, and the end of standard error.
 
-use model::evidence::{Before, Line as Kind, Record};
+use model::evidence::{Before, Exit, Line as Kind, Record};
 use model::report::Report;
 use model::text::{count, grouped};
 
 use super::{
     Block, Budget, LONG, MAX_ENTRIES, Section, Table, client, led, number, own, text, word,
 };
-use crate::phrases::at;
+use crate::phrases::{self, at};
+
+/// Number of lines of standard error that explain the end of an audited program.
+const CAUSE_LINES: usize = 5;
 
 /// Lists the records; consecutive records of one kind share a row.
 pub(super) fn records(report: &Report) -> Section {
@@ -56,6 +59,21 @@ fn before(before: Before) -> &'static str {
         Before::Post => "POST",
         Before::None => "",
     }
+}
+
+/// Shows how an audited program ended, with its last lines on standard error; `None` for exit code 0.
+pub(super) fn cause(report: &Report) -> Option<Section> {
+    let evidence = &report.evidence;
+    if evidence.exit == Exit::Code(0) {
+        return None;
+    }
+    let lines: Vec<&str> = evidence.stderr.tail.lines().collect();
+    let last = lines.len().saturating_sub(CAUSE_LINES);
+    let lines = Table::of(Budget::Part, lines.into_iter().skip(last), |line| {
+        [text("end of standard error", client(line))]
+    });
+    let end = phrases::exit(evidence);
+    Some(Section::new("end", "How it ended", end, lines.blocks()))
 }
 
 pub(super) fn stderr(report: &Report) -> Option<Section> {

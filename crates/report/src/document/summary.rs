@@ -151,6 +151,14 @@ pub(super) fn claims(report: &Report) -> Section {
     )
 }
 
+/// Names the evidence of an audit that no check judges.
+pub(super) fn not_judged() -> Section {
+    let what = "Requests, records, files, programs and the exit code: an audit has no expectations of them.";
+    let fact = fact("not judged", what);
+    let blocks = [Block::Facts(Budget::Ours, vec![fact])];
+    Section::new("not-judged", "What was not judged", "", blocks)
+}
+
 /// Shows the lock file and the drift from it, or the changes made to the file.
 pub(super) fn drift(report: &Report) -> Option<Section> {
     let baseline = report.baseline.as_ref()?;

@@ -13,8 +13,9 @@ use crate::tests::{broken, hostile};
 
 /// Writes a document line by line: `‹client›`, `«name»`, `#digest`, `[status]`.
 fn outline(document: &Document) -> String {
-    let Headline { word, tone, text } = &document.headline;
-    let mut out = format!("{}: {tone:?} {word} {text}\n", document.kind);
+    let Headline { tone, .. } = document.headline;
+    let line = document.headline.line();
+    let mut out = format!("{}: {tone:?} {line}\n", document.kind);
     facts(&mut out, &document.identity);
     for section in &document.sections {
         let Section {
@@ -200,8 +201,9 @@ pub(crate) fn example() -> Document {
     Document {
         kind: "Example",
         headline: Headline {
-            word: "FAILED",
+            word: "FAILED".to_owned(),
             tone: Tone::Bad,
+            joint: "  ",
             text: "a: <b>".to_owned(),
         },
         identity: vec![

@@ -20,7 +20,16 @@ const WITHOUT: &str =
 
 /// Lays out a document as a whole page. A final escape removes any dangerous character that an earlier step missed.
 pub(crate) fn lay_out(document: &Document) -> String {
-    let Headline { word, tone, text } = &document.headline;
+    let Headline {
+        word,
+        tone,
+        joint,
+        text,
+    } = &document.headline;
+    let word = match text.as_str() {
+        "" => word.clone(),
+        _ => format!("{word}{}", joint.trim_end()),
+    };
     let text = cut(&escape::visible(text), MAX_TEXT_CHARS);
     let sections: Vec<&Section> = document.sections(Medium::Html).collect();
     let page = html! {

@@ -63,10 +63,10 @@ impl<W: fmt::Write> Page<W> {
         writeln!(self.out, "\n{title}")
     }
 
-    /// Writes a line that begins with a coloured word.
-    pub fn headline(&mut self, word: &str, tone: Tone, text: &str) -> fmt::Result {
+    /// Writes a line that begins with a coloured word. `rest` begins with its own blanks or punctuation.
+    pub fn headline(&mut self, word: &str, tone: Tone, rest: &str) -> fmt::Result {
         let word = self.painted(word, tone);
-        writeln!(self.out, "{word}  {}", escape::visible(text))
+        writeln!(self.out, "{word}{}", escape::visible(rest))
     }
 
     /// Writes a label and a text of our own, wrapped.

@@ -22,7 +22,8 @@ pub(super) fn locations(report: &Report, finding: &Finding) -> (ArtifactLocation
             let known = Some(lock.lines.clone()).filter(|lines| !lines.is_empty());
             (lock_location(lock), known.unwrap_or_else(|| vec![1]))
         }
-        (AskedBy::LockFile, None) | (AskedBy::Specification(_) | AskedBy::Case, _) => {
+        (AskedBy::LockFile, None)
+        | (AskedBy::Specification(_) | AskedBy::Case | AskedBy::CommandLine, _) => {
             let key = finding::meaning(&finding.id).key;
             let line = report.case.origin.outline.line(key);
             (case_file(report), vec![line])

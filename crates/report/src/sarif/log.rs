@@ -204,6 +204,8 @@ pub(super) struct LogicalLocation {
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunProperties {
     pub(super) verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) findings: Option<usize>,
     pub(super) tier: &'static str,
     pub(super) case: String,
     pub(super) case_sha256: String,

@@ -4,25 +4,37 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::*;
 
-/// Audit of a program that queries names, tries addresses and looks up hidden paths.
+/// Audit of a program that queries names, tries addresses, prints its credential and looks up hidden paths.
 pub(crate) fn audit() -> Report {
     let mut run = case_b();
     let mut query = connect("inet", "127.0.0.1", Some(53));
     query.names = vec!["example.com".to_owned()];
+    (query.kind, query.outcome) = (AttemptKind::Question, Outcome::Allowed);
     run.evidence
         .attempts
         .extend([query, connect("inet", "192.0.2.1", Some(443))]);
     run.evidence.names.push(question("example.com"));
+    run.evidence.sightings.push(Sighting {
+        place: "stdout".to_owned(),
+        form: "as written".to_owned(),
+    });
     run.evidence.lookups = missed();
     run.evidence.exit = Exit::Code(7);
+    run.evidence.stderr.tail = "1\n2\n3\n4\n5\ncurl: (7) \u{1b}[2J\n".to_owned();
+    run.evidence.stderr.bytes = 19;
     run.evidence.gaps.push(gap(GapKind::Lookups));
     audit_of(run)
+}
+
+/// Audit of a program that does nothing but one request to the stub.
+pub(crate) fn quiet_audit() -> Report {
+    audit_of(case_b())
 }
 
 /// Report of an audit with the evidence of a run.
 pub(super) fn audit_of(run: Fixture) -> Report {
     let checks = judge::check::audit(&[], &run.evidence);
-    let verdict = verdict(&checks, &run.evidence);
+    let verdict = judge::gate::verdict(&checks, &run.evidence);
     let mut report = report(run);
     (report.checks, report.verdict) = (checks, verdict);
     report.purpose = Purpose::Audit;
@@ -50,7 +62,7 @@ pub(super) fn every_report() -> [Report; 5] {
     ]
 }
 
-fn junit(report: &Report) -> String {
+pub(super) fn junit(report: &Report) -> String {
     String::from_utf8(super::junit::render(report).unwrap()).unwrap()
 }
 

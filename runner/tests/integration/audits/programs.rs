@@ -17,11 +17,7 @@ fn curl_asks_for_the_name_and_is_told_that_there_is_none() {
         audited.assert_code(6);
         assert_eq!(audited.names(), ["api.example.com"]);
         assert_eq!(audited.attempts(), [""; 0]);
-        assert!(
-            audited
-                .stderr
-                .contains("asked for the name api.example.com")
-        );
+        assert!(audited.stderr.contains("AUDITED, 1 finding: 1 name\n"));
     });
 }
 
@@ -53,7 +49,7 @@ fn curl_reaches_the_stub() {
     as_both(audit, |audited| {
         audited.assert_printed(0, "200");
         assert_eq!(audited.requests(), ["HEAD /"]);
-        assert_eq!(audited.report["verdict"], "passed");
+        assert_eq!(audited.report["findings"]["count"], 0);
     });
 }
 
@@ -96,7 +92,7 @@ fn git_works_on_a_directory_that_it_is_shown() {
     );
     let audited = Audit::shell(&line).option(format!("--write={path}")).run();
     audited.assert_printed(0, "m\n");
-    assert_eq!(audited.report["verdict"], "passed", "{}", audited.stderr);
+    assert_eq!(audited.report["findings"]["count"], 0, "{}", audited.stderr);
 }
 
 #[test]

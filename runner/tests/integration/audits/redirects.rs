@@ -122,7 +122,7 @@ fn a_program_that_does_not_follow_is_never_seen_there() {
         audited.stdout
     );
     assert_eq!(requests(&audited.report).len(), 1);
-    assert_eq!(audited.report["verdict"], "passed");
+    assert_eq!(audited.report["verdict"], "audited");
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn a_static_program_is_audited_with_the_stub_as_its_provider() {
         );
         assert_eq!(audited.report["case"]["name"], "audit");
         assert_eq!(audited.report["client"]["profile"], Value::Null);
-        assert_eq!(audited.report["verdict"], "passed");
+        assert_eq!(audited.report["findings"]["count"], 0);
     }
 }
 
@@ -241,19 +241,17 @@ fn an_attempt_is_a_finding_unless_the_command_line_says_that_it_is_none() {
     let found = audit().run();
     found.assert_printed(0, &format!("{}\n", libc::ENETUNREACH));
     assert_eq!(found.attempts(), ["192.0.2.1:443 ENETUNREACH"]);
-    assert_eq!(found.report["verdict"], "failed");
-    assert!(
-        found
-            .stderr
-            .contains("python3: exit code 0; 1 attempt, denied"),
-        "{}",
-        found.stderr
-    );
+    assert_eq!(found.report["verdict"], "audited");
+    assert_eq!(found.report["findings"]["attempts"], 1);
+    let headline = "AUDITED, 1 finding: 1 attempt\n";
+    assert!(found.stderr.starts_with(headline), "{}", found.stderr);
     let told = audit().option("--allow-attempt=inet:192.0.2.1:443").run();
     assert_eq!(told.attempts(), ["192.0.2.1:443 ENETUNREACH"]);
-    assert_eq!(told.report["verdict"], "passed");
+    assert_eq!(told.report["findings"]["count"], 0);
+    let headline = "AUDITED, no findings\n";
+    assert!(told.stderr.starts_with(headline), "{}", told.stderr);
     let other = audit().option("--allow-attempt=inet:192.0.2.1:80").run();
-    assert_eq!(other.report["verdict"], "failed");
+    assert_eq!(other.report["findings"]["attempts"], 1);
 }
 
 #[test]
@@ -269,15 +267,15 @@ fn more_programs_and_destinations_than_are_listed_are_counted_and_the_exit_code_
     many.assert_code(7);
     let expected = "\"cut\" \"11 started programs beyond those that are listed\"";
     assert_eq!(gaps(&many), expected);
-    assert_eq!(many.report["verdict"], "passed");
+    assert_eq!(many.report["verdict"], "audited");
     let program = "import socket\nfor port in range(1, 1006):\n \
         socket.socket().connect_ex(('192.0.2.1', port))";
     let far = Audit::of(["/usr/bin/python3", "-c", program]).run();
     far.assert_code(0);
-    assert_eq!(far.report["verdict"], "failed");
+    assert_eq!(far.report["findings"]["attempts"], 1005);
     let told = gaps(&far);
     assert!(told.starts_with("\"cut\" \""), "{told}");
-    let headline = "python3: exit code 0; 1,005 attempts, denied";
+    let headline = "AUDITED, 1 finding: 1,005 attempts\n";
     assert!(far.stderr.contains(headline), "{}", far.stderr);
 }
 
@@ -322,7 +320,7 @@ fn without_a_stub_there_is_no_address_and_a_connection_to_it_is_an_attempt() {
         .run();
     found.assert_printed(0, "0\n");
     assert_eq!(found.attempts().len(), 1);
-    assert_eq!(found.report["verdict"], "failed");
+    assert_eq!(found.report["findings"]["attempts"], 1);
 }
 
 /// Starts an audit whose program runs until it is killed.
@@ -349,7 +347,10 @@ fn a_signal_ends_the_program_and_leaves_a_report() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(125));
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.starts_with("ERRORED  sh: interrupted"), "{told}");
+    assert!(
+        told.starts_with("ERRORED, no findings in what was recorded: the run was interrupted"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -126,6 +126,6 @@ fn ordinary_programs_reach_the_stub() {
         let report: serde_json::Value =
             serde_json::from_slice(&std::fs::read(report.path()).unwrap()).unwrap();
         assert_eq!(report["tier"], "inherited");
-        assert_eq!(report["verdict"], "passed", "{words:?}: {said}");
+        assert_eq!(report["findings"]["count"], 0, "{words:?}: {said}");
     }
 }

@@ -201,13 +201,13 @@ deviations! {
     a_name_that_the_profile_names_is_no_finding_nor_is_the_way_to_the_resolver: case_b, |run| {
         expect(run, &["name:api.example.com"]);
         run.evidence.names.push(question("API.example.com"));
-        run.evidence.attempts.push(let_through("inet", "127.0.0.1", Some(53)));
+        run.evidence.attempts.push(question_call());
     } => [];
 
     another_name_is_found_with_the_way_to_the_resolver: case_b, |run| {
         expect(run, &["name:api.example.com"]);
         run.evidence.names.extend([question("api.example.com"), question("other.example.com")]);
-        run.evidence.attempts.push(let_through("inet", "127.0.0.1", Some(53)));
+        run.evidence.attempts.push(question_call());
     } => ["outbound/no-attempts"];
 
     the_way_to_the_resolver_without_a_question_is_found: case_b, |run| {
@@ -229,6 +229,14 @@ fn refused_bind(family: &str, address: &str, port: u16) -> Attempt {
         kind: AttemptKind::Setup,
         syscall: "bind".into(),
         ..connect(family, address, Some(port))
+    }
+}
+
+/// Call to the resolver, which received a question.
+fn question_call() -> Attempt {
+    Attempt {
+        kind: AttemptKind::Question,
+        ..let_through("inet", "127.0.0.1", Some(53))
     }
 }
 

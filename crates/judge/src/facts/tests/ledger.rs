@@ -36,6 +36,41 @@ fn an_attempt_counts_by_program_call_destination_and_outcome_and_not_by_number()
 }
 
 #[test]
+fn sensitive_path_counts_by_use_and_not_by_number() {
+    let with = |path: &'static str, kind, count| {
+        move |run: &mut Fixture| {
+            run.evidence.sensitive.push(SensitivePath {
+                what: Sensitive::Aws,
+                path: path.to_owned(),
+                kind,
+                count,
+                at_us: count,
+            });
+        }
+    };
+    let read = with("/root/.aws/config", LookupKind::Read, 1);
+    assert_eq!(
+        changed(read),
+        ["outcome looked for /root/.aws/config: - => read aws"]
+    );
+    let often = with("/root/.aws/config", LookupKind::Read, 9);
+    assert_eq!(between(read, often), Vec::<String>::new());
+    let written = with("/root/.aws/config", LookupKind::Write, 1);
+    assert_eq!(between(read, written).len(), 1);
+}
+
+#[test]
+fn call_to_the_resolver_is_the_name_and_no_attempt() {
+    assert_unchanged(|run: &mut Fixture| {
+        run.evidence.attempts.push(Attempt {
+            kind: AttemptKind::Question,
+            outcome: Outcome::Allowed,
+            ..connect("inet", "127.0.0.1", Some(53))
+        });
+    });
+}
+
+#[test]
 fn only_ports_of_loopback_that_the_kernel_gives_are_alike() {
     let at = |address: &'static str, port: u16| {
         move |run: &mut Fixture| {
