@@ -8,14 +8,14 @@ use model::expected::Rules;
 use model::finding::{Finding, Verdict};
 use model::profile::{ExpectedAttempt, Profile, Variable};
 use model::quote::shown_path;
-use model::report::{Client, Content, Host, Policy, Report, Setting, WiderRule};
+use model::report::{Client, Content, Host, Policy, Report, Setting, Stdin, WiderRule};
 use model::text::printable;
 use policy::{self, PolicyError, Reference};
 use sandbox::core_dumps;
 use sandbox::error::SetupError;
 
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
-use crate::request::RunRequest;
+use crate::request::{RunRequest, StdinChoice};
 use crate::version;
 use crate::workload::Workload;
 
@@ -63,6 +63,7 @@ pub(crate) fn build(
             content,
             profile: profile(workload),
             args: arguments(prepared, &prompts),
+            stdin: stdin(&request.stdin),
             settings: workload.variables().into_iter().map(shown).collect(),
             left_out: workload.left_out().into_iter().map(Setting::from).collect(),
         },
@@ -144,6 +145,14 @@ fn profile(workload: &Workload) -> Option<Policy> {
             origin: profile.origin.clone(),
         }),
         Workload::Program(_) => None,
+    }
+}
+
+fn stdin(choice: &StdinChoice) -> Stdin {
+    match choice {
+        StdinChoice::Nothing => Stdin::None,
+        StdinChoice::Inherit => Stdin::Inherited,
+        StdinChoice::File(path) => Stdin::File(shown_path(path)),
     }
 }
 

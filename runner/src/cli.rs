@@ -115,6 +115,10 @@ pub(crate) struct RunOptions {
     /// Scenario of the provider stub; `runner policy list` lists them [default: the case's]
     #[arg(long, value_name = "SCENARIO", help_heading = help::CLIENT)]
     pub stub: Option<String>,
+    /// Standard input of the program: a file, `none`, or `inherit` or `-` for that of runner, copied through a pipe
+    /// [default: none]
+    #[arg(long, value_name = "FILE|inherit|none", help_heading = help::CLIENT)]
+    pub stdin: Option<OsString>,
     /// Network isolation of the sandbox; no run is without one
     #[arg(long, value_enum, value_name = "ISOLATION", default_value_t, help_heading = help::SANDBOX)]
     pub isolation: IsolationArgument,
@@ -157,6 +161,10 @@ pub(crate) struct AuditOptions {
     /// Scenario of the provider stub; `runner policy list` lists them, `none` leaves the stub out
     #[arg(long, value_name = "none|SCENARIO", help_heading = help::PROGRAM)]
     pub stub: Option<String>,
+    /// Standard input of the program: a file, `none`, or `inherit` or `-` for that of runner, copied through a pipe
+    /// [default: inherit, but none for a terminal]
+    #[arg(long, value_name = "FILE|inherit|none", help_heading = help::PROGRAM)]
+    pub stdin: Option<OsString>,
     /// Show a file or directory of this machine, read-only. May be given again
     #[arg(long, value_name = "PATH", help_heading = help::SANDBOX)]
     pub read: Vec<PathBuf>,

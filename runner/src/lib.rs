@@ -32,6 +32,7 @@ mod build_evidence;
 mod build_report;
 mod bundle;
 mod cli;
+mod client_input;
 mod collect;
 pub mod diff;
 pub mod doctor;

@@ -123,6 +123,7 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
             let has_messages = done.failure.is_some()
                 || done.kept.is_some()
                 || done.bundled.is_some()
+                || done.input_error.is_some()
                 || !done.lost.is_empty();
             if has_messages {
                 write_stderr(&done.before);
@@ -140,6 +141,9 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
             }
             if let Some(bundled) = &done.bundled {
                 print_bundled(bundled);
+            }
+            if let Some(error) = &done.input_error {
+                print_note(&format!("standard input was not read to its end: {error}"));
             }
             for error in &done.lost {
                 print_error("error", error, None);
@@ -311,7 +315,11 @@ fn policy(action: &PolicyAction) -> u8 {
 impl RunError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Output(_) | Self::Bundle(_) | Self::Baseline(_) | Self::Keep(_) => USAGE,
+            Self::Input(_)
+            | Self::Output(_)
+            | Self::Bundle(_)
+            | Self::Baseline(_)
+            | Self::Keep(_) => USAGE,
             Self::Prepare(error) if error.is_policy() => USAGE,
             Self::Prepare(_) | Self::EventLoop(_) | Self::NoTier | Self::Digest(_) => ERRORED,
         }
@@ -359,6 +367,7 @@ mod tests {
             kept: None,
             bundled: None,
             lost: Vec::new(),
+            input_error: None,
             before: Vec::new(),
         }
     }

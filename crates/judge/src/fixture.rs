@@ -25,7 +25,7 @@ use model::journal::{End, Head};
 use model::profile::{Destination, ExpectedAttempt, ExpectedFile};
 use model::report::{
     Baseline, BaselineOutcome, Client, Content, Host, LockPlace, Policy, Purpose, Report, Runner,
-    Setting, WiderRule,
+    Setting, Stdin, WiderRule,
 };
 use serde_json::json;
 
@@ -89,6 +89,7 @@ pub fn report(mut run: Fixture) -> Report {
                     sha256: digest(14),
                 },
             ],
+            stdin: Stdin::None,
             settings: run.profile.environment.iter().map(Setting::from).collect(),
             left_out: Vec::new(),
         },

@@ -179,10 +179,26 @@ pub struct Client {
     pub profile: Option<Policy>,
     /// Arguments after the program's name.
     pub args: Vec<Arg>,
+    /// Standard input.
+    #[serde(default)]
+    pub stdin: Stdin,
     /// Environment in the spelling of the profile: placeholders replace values that vary between runs.
     pub settings: Vec<Setting>,
     /// Settings of the profile for this case that `--plain` omitted.
     pub left_out: Vec<Setting>,
+}
+
+/// Standard input of the client. All but an empty one arrives through a pipe.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stdin {
+    /// Empty: /dev/null.
+    #[default]
+    None,
+    /// The standard input of the runner.
+    Inherited,
+    /// This file, by its escaped path.
+    File(String),
 }
 
 /// One variable of the client's environment; placeholders are not filled in.

@@ -36,6 +36,9 @@ impl RunError {
             Self::Output(OutputError::Beside { .. }) => {
                 "a report is written to a new file in its directory and then renamed: name a directory that you may write"
             }
+            Self::Input(_) => {
+                "name a readable file with --stdin, or leave the input empty with --stdin none"
+            }
             Self::Output(_) | Self::EventLoop(_) | Self::NoTier | Self::Digest(_) => return None,
         };
         Some(Advice::fix(fix))

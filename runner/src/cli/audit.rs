@@ -1,6 +1,7 @@
 //! Resolution of `runner audit`: the policy of audits, the options added to it, and the program found.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{self, Component, Path, PathBuf};
 use std::{env, fs};
@@ -12,11 +13,11 @@ use model::quote::shown_path;
 use policy::{self, may_be_shown};
 use scenario::Scenario;
 
-use super::options::{isolation, scenario};
+use super::options::{isolation, scenario, stdin};
 use super::values::VariableArgument;
 use super::{AuditOptions, UsageError, reports};
 use crate::audit::{Caller, is_shown, show_program};
-use crate::request::{ClientProgram, RunRequest};
+use crate::request::{ClientProgram, RunRequest, StdinChoice};
 use crate::workload::Workload;
 
 /// Value of `--stub` for a run without a stub.
@@ -64,11 +65,22 @@ pub(super) fn request(
         reports,
         isolation,
         timeout: options.timeout,
+        stdin: stdin(options.stdin, default_stdin()),
         out: options.out,
         baseline: None,
         keep_home: options.keep_home,
         use_cache: !options.no_cache,
     })
+}
+
+/// Returns the standard input of the runner, as timeout(1) passes it on. A terminal is passed on only if asked for:
+/// reading ahead would take what the user types for the shell.
+fn default_stdin() -> StdinChoice {
+    if io::stdin().is_terminal() {
+        StdinChoice::Nothing
+    } else {
+        StdinChoice::Inherit
+    }
 }
 
 fn allowed(destinations: Vec<Destination>) -> Vec<ExpectedAttempt> {

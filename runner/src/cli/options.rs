@@ -1,11 +1,13 @@
 //! Options that several commands have.
 
+use std::ffi::OsString;
+
 use model::case::Tier;
 use model::quote::{quoted, with_nearest};
 use scenario::Scenario;
 
 use super::{IsolationArgument, UsageError};
-use crate::request::IsolationChoice;
+use crate::request::{IsolationChoice, StdinChoice};
 
 /// Checks the requested isolation against the kinds that the policy accepts.
 pub(super) fn isolation(
@@ -37,4 +39,14 @@ pub(super) fn scenario(name: &str) -> Result<Scenario, UsageError> {
             "`runner policy list` names all of them",
         ),
     })
+}
+
+/// Returns the typed standard input, or `default`.
+pub(super) fn stdin(typed: Option<OsString>, default: StdinChoice) -> StdinChoice {
+    match typed {
+        None => default,
+        Some(word) if word == "none" => StdinChoice::Nothing,
+        Some(word) if word == "inherit" || word == "-" => StdinChoice::Inherit,
+        Some(file) => StdinChoice::File(file.into()),
+    }
 }

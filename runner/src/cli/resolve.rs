@@ -7,14 +7,14 @@ use model::profile::{Profile, Settings};
 use policy::{self, Reference};
 use report::Form;
 
-use super::options::{isolation, scenario};
+use super::options::{isolation, scenario, stdin};
 use super::{
     Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
     RunOptions, SelftestOptions, UsageError, audit, reports,
 };
 use crate::request::{
     Baseline, ClientProgram, DiffRequest, DoctorAction, InitAction, PolicyAction, RunRequest,
-    SelftestRequest, VerifyRequest,
+    SelftestRequest, StdinChoice, VerifyRequest,
 };
 use crate::workload::Workload;
 
@@ -125,6 +125,7 @@ fn run_request(
         reports,
         isolation,
         timeout: options.timeout,
+        stdin: stdin(options.stdin, StdinChoice::Nothing),
         out: options.out,
         baseline: options.baseline.map(if options.update_baseline {
             Baseline::Update

@@ -5,6 +5,7 @@ mod outputs;
 mod programs;
 mod redirects;
 mod running;
+mod stdin;
 
 use std::ffi::OsString;
 use std::fs;
