@@ -77,6 +77,7 @@ pub(crate) fn build(
         evidence,
         wider_rules: asked_stub(workload)
             .into_iter()
+            .chain(request.limits.iter().map(asked_limit))
             .chain(match workload {
                 Workload::Client { case, profile, .. } => wider_rules(case, profile, prepared),
                 Workload::Program(audit) => asked_for(audit, prepared),
@@ -171,6 +172,13 @@ fn asked_stub(workload: &Workload) -> Option<WiderRule> {
         rule: format!("the stub uses the scenario {name}"),
         reason: ASKED_FOR.to_owned(),
     })
+}
+
+fn asked_limit(typed: &String) -> WiderRule {
+    WiderRule {
+        rule: format!("limit {typed}"),
+        reason: ASKED_FOR.to_owned(),
+    }
 }
 
 /// Returns the rules that an audit's command line adds to its policy.

@@ -122,9 +122,12 @@ pub(crate) struct RunOptions {
     /// Network isolation of the sandbox; no run is without one
     #[arg(long, value_enum, value_name = "ISOLATION", default_value_t, help_heading = help::SANDBOX)]
     pub isolation: IsolationArgument,
-    /// Wall time of the program, such as 60s or 5min [default: the case's]
+    /// Wall time of the program, such as 60s or 5min; the processor time grows with it [default: the case's]
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
+    /// Set a limit of the case, such as memory=64TiB or cpu_time=2h. May be given again
+    #[arg(long, value_name = "NAME=VALUE", help_heading = help::SANDBOX)]
+    pub limit: Vec<String>,
     /// Refuse to run if the case file has another SHA-256
     #[arg(long, value_name = "SHA256", value_parser = values::sha256, help_heading = help::SANDBOX)]
     pub require_case: Option<String>,
@@ -177,9 +180,12 @@ pub(crate) struct AuditOptions {
     /// Network isolation of the sandbox; no run is without one
     #[arg(long, value_enum, value_name = "ISOLATION", default_value_t, help_heading = help::SANDBOX)]
     pub isolation: IsolationArgument,
-    /// Wall time of the program, such as 60s or 5min [default: 5min]
+    /// Wall time of the program, such as 60s or 5min; the processor time grows with it [default: 5min]
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
+    /// Set a limit of the audit, such as memory=64TiB or cpu_time=2h. May be given again
+    #[arg(long, value_name = "NAME=VALUE", help_heading = help::SANDBOX)]
+    pub limit: Vec<String>,
     /// Write a report to a file: human, json, junit, markdown, html or sarif. May be given again
     #[arg(long, value_name = "FORMAT=FILE", value_parser = values::report(), help_heading = help::OUTPUT)]
     pub report: Vec<ReportArgument>,

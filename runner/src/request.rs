@@ -26,6 +26,8 @@ pub(crate) struct RunRequest {
     pub isolation: IsolationChoice,
     /// Wall time that replaces the case's.
     pub timeout: Option<Duration>,
+    /// Limits that replace the policy's, as typed.
+    pub limits: Vec<String>,
     /// Standard input of the program.
     pub stdin: StdinChoice,
     /// Directory for the evidence.

@@ -140,6 +140,7 @@ fn run_request(isolation: IsolationChoice, targets: &Targets) -> Result<RunReque
         reports: Vec::new(),
         isolation,
         timeout: None,
+        limits: Vec::new(),
         stdin: StdinChoice::Nothing,
         out: None,
         baseline: None,

@@ -13,7 +13,7 @@ use model::quote::shown_path;
 use policy::{self, may_be_shown};
 use scenario::Scenario;
 
-use super::options::{isolation, scenario, stdin};
+use super::options::{isolation, scenario, set_limits, stdin};
 use super::values::VariableArgument;
 use super::{AuditOptions, UsageError, reports};
 use crate::audit::{Caller, is_shown, show_program};
@@ -34,6 +34,7 @@ pub(super) fn request(
     let name = options.program.first().map(PathBuf::from);
     let (path, file) = ClientProgram::locate(&name.unwrap_or_default(), search_path)?;
     let mut sandbox = policy.sandbox;
+    set_limits(&mut sandbox.limits, &options.limit, options.timeout)?;
     add_rules(&mut sandbox.paths, &options.read, Access::ReadExecute)?;
     add_rules(&mut sandbox.paths, &options.write, Access::Write)?;
     let directory = env::current_dir().ok();
@@ -65,6 +66,7 @@ pub(super) fn request(
         reports,
         isolation,
         timeout: options.timeout,
+        limits: options.limit,
         stdin: stdin(options.stdin, default_stdin()),
         out: options.out,
         baseline: None,

@@ -7,7 +7,7 @@ use model::profile::{Profile, Settings};
 use policy::{self, Reference};
 use report::Form;
 
-use super::options::{isolation, scenario, stdin};
+use super::options::{isolation, scenario, set_limits, stdin};
 use super::{
     Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
     RunOptions, SelftestOptions, UsageError, audit, reports,
@@ -96,6 +96,7 @@ fn run_request(
     let mut case = policy::case(case).map_err(UsageError::Case)?;
     require_digest(&case, options.require_case)?;
     let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
+    set_limits(&mut case.sandbox.limits, &options.limit, options.timeout)?;
     if let Some(name) = &options.stub {
         case.stub = scenario(name)?;
     }
@@ -125,6 +126,7 @@ fn run_request(
         reports,
         isolation,
         timeout: options.timeout,
+        limits: options.limit,
         stdin: stdin(options.stdin, StdinChoice::Nothing),
         out: options.out,
         baseline: options.baseline.map(if options.update_baseline {

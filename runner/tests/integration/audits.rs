@@ -1,6 +1,7 @@
 //! `runner audit`: any program in the same sandbox, its output, its exit code, and its attempts.
 
 mod files;
+mod limits;
 mod outputs;
 mod programs;
 mod redirects;
