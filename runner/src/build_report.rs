@@ -64,6 +64,7 @@ pub(crate) fn build(
             profile: profile(workload),
             args: arguments(prepared, &prompts),
             stdin: stdin(&request.stdin),
+            hidden_directory: hidden_directory(workload),
             settings: workload.variables().into_iter().map(shown).collect(),
             left_out: workload.left_out().into_iter().map(Setting::from).collect(),
         },
@@ -147,6 +148,12 @@ fn profile(workload: &Workload) -> Option<Policy> {
         }),
         Workload::Program(_) => None,
     }
+}
+
+fn hidden_directory(workload: &Workload) -> Option<String> {
+    let is_hidden = matches!(workload, Workload::Program(audit) if audit.directory.is_none());
+    let directory = is_hidden.then(std::env::current_dir)?;
+    directory.ok().as_deref().map(shown_path)
 }
 
 fn stdin(choice: &StdinChoice) -> Stdin {

@@ -90,6 +90,7 @@ pub fn report(mut run: Fixture) -> Report {
                 },
             ],
             stdin: Stdin::None,
+            hidden_directory: None,
             settings: run.profile.environment.iter().map(Setting::from).collect(),
             left_out: Vec::new(),
         },

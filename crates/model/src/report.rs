@@ -182,6 +182,9 @@ pub struct Client {
     /// Standard input.
     #[serde(default)]
     pub stdin: Stdin,
+    /// Current directory of the caller, escaped, if an audit does not show it. The program starts in an empty one.
+    #[serde(default)]
+    pub hidden_directory: Option<String>,
     /// Environment in the spelling of the profile: placeholders replace values that vary between runs.
     pub settings: Vec<Setting>,
     /// Settings of the profile for this case that `--plain` omitted.
@@ -197,8 +200,8 @@ pub enum Stdin {
     None,
     /// The standard input of the runner.
     Inherited,
-    /// This file, by its escaped path.
-    File(String),
+    /// A file.
+    File(#[schemars(description = "Path of the file, escaped.")] String),
 }
 
 /// One variable of the client's environment; placeholders are not filled in.

@@ -16,7 +16,7 @@ use scenario::Scenario;
 use super::options::{isolation, scenario, set_limits, stdin};
 use super::values::VariableArgument;
 use super::{AuditOptions, UsageError, reports};
-use crate::audit::{Caller, is_shown, show_program};
+use crate::audit::{Caller, inside, show_program};
 use crate::request::{ClientProgram, RunRequest, StdinChoice};
 use crate::workload::Workload;
 
@@ -55,7 +55,7 @@ pub(super) fn request(
             origin: policy.origin,
             stub,
             asked_stub: options.stub,
-            directory: directory.filter(|directory| is_shown(directory, &sandbox.paths)),
+            directory: directory.and_then(|directory| inside(&directory, &sandbox.paths)),
             sandbox,
             environment,
             attempts: allowed(options.allow_attempt),

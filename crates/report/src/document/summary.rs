@@ -58,6 +58,10 @@ pub(super) fn identity(report: &Report) -> Vec<Fact> {
             },
         ),
     ];
+    facts.extend(program.hidden_directory.as_ref().map(|hidden| {
+        let text = own("an empty one, because ") + name(hidden) + " is not shown";
+        fact("directory", text)
+    }));
     facts.extend(match &program.stdin {
         Stdin::None => None,
         Stdin::Inherited => Some(fact("stdin", "that of runner")),
