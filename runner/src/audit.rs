@@ -43,8 +43,8 @@ pub(crate) fn show_program(
             });
         }
     }
-    let location = inside(file, &with_own)
-        .and_then(|inside_file| Some(inside(path, &with_own).unwrap_or(inside_file)));
+    let location =
+        inside(file, &with_own).map(|inside_file| inside(path, &with_own).unwrap_or(inside_file));
     match location {
         Some(path) => {
             *rules = with_own;

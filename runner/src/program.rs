@@ -157,6 +157,7 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
             print_error("error", &error, advised(error.advice()).as_deref());
             match purpose {
                 Purpose::Judge => error.exit_code(),
+                Purpose::Audit if matches!(error, RunError::NotStartable(_)) => NOT_FOUND,
                 Purpose::Audit => AUDIT_FAILED,
             }
         }
@@ -321,7 +322,11 @@ impl RunError {
             | Self::Baseline(_)
             | Self::Keep(_) => USAGE,
             Self::Prepare(error) if error.is_policy() => USAGE,
-            Self::Prepare(_) | Self::EventLoop(_) | Self::NoTier | Self::Digest(_) => ERRORED,
+            Self::NotStartable(_)
+            | Self::Prepare(_)
+            | Self::EventLoop(_)
+            | Self::NoTier
+            | Self::Digest(_) => ERRORED,
         }
     }
 }

@@ -28,6 +28,7 @@ use crate::collect::{self, Capture, CollectSettings, Failure};
 use crate::output::{OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::request::RunRequest;
+use crate::startable::{self, NotStartable};
 use crate::workload::Workload;
 
 mod outputs;
@@ -43,6 +44,8 @@ pub(crate) enum RunError {
     Bundle(#[from] OutputDirectoryError),
     #[error(transparent)]
     Baseline(#[from] BaselineError),
+    #[error(transparent)]
+    NotStartable(#[from] NotStartable),
     #[error(transparent)]
     Prepare(#[from] PrepareError),
     #[error(transparent)]
@@ -257,6 +260,9 @@ fn launch_in_strongest_tier(
             Ok(None) | Err(_) => ClientPaths::in_own_root(),
         };
         let mut prepared = prepare(request, files, tier, &places)?;
+        if let Some(program) = &prepared.program_path {
+            startable::check(request, &prepared.plan, program)?;
+        }
         let ((mut capture, stage), trees) = match made {
             Ok(trees) => {
                 let ran =

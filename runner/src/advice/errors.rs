@@ -21,6 +21,7 @@ impl RunError {
     pub(crate) fn advice(&self) -> Option<Advice> {
         let fix = match self {
             Self::Prepare(error) => return of_preparation(error),
+            Self::NotStartable(error) => &error.hint,
             Self::EventLoop(error) | Self::Digest(error) if is_shortage(error) => {
                 return Some(at_step(Step::EventLoop, "", error));
             }

@@ -35,7 +35,7 @@ Exit codes:
   124  it ran longer than --timeout
   125  the audit itself failed: wrong use, no sandbox, or evidence lost
   126  the program cannot be executed
-  127  the program, its loader or its interpreter does not exist
+  127  the program, its loader or its interpreter does not exist, or is not shown
 
 Examples:
   runner audit -- curl -s https://example.com

@@ -64,7 +64,7 @@ fn a_program_that_cannot_be_started_has_126_or_127_and_says_why() {
         (
             no_interpreter.into_os_string(),
             127,
-            "`--read DIRECTORY` shows one",
+            "its interpreter /no/such/interpreter does not exist",
         ),
         (no_program.into_os_string(), 126, "Exec format error"),
     ] {
