@@ -4,6 +4,8 @@
 //! directories, which the policy names, and its own directory. Any path that would show more of the user's files needs
 //! an option.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use model::audit::ProgramLocation;
@@ -32,7 +34,7 @@ pub(crate) fn show_program(
     let mut with_own = rules.clone();
     for spelling in [path, file] {
         let directory = spelling.parent().unwrap_or(spelling);
-        if !is_shown(spelling, &with_own) && caller.may_show(directory) {
+        if inside(spelling, &with_own).is_none() && caller.may_show(directory) {
             with_own.push(PathRule {
                 path: directory.to_owned(),
                 access: Access::ReadExecute,
@@ -41,22 +43,36 @@ pub(crate) fn show_program(
             });
         }
     }
-    let location = [path, file]
-        .into_iter()
-        .find(|spelling| is_shown(spelling, &with_own) && is_shown(file, &with_own));
+    let location =
+        inside(file, &with_own).map(|inside_file| inside(path, &with_own).unwrap_or(inside_file));
     match location {
         Some(path) => {
             *rules = with_own;
-            ProgramLocation::Own { path: path.into() }
+            ProgramLocation::Own { path }
         }
         // Drop the new rules: a directory without the program would be shown for no use.
         None => ProgramLocation::Alone,
     }
 }
 
-/// True if a rule shows `path`.
-pub(crate) fn is_shown(path: &Path, rules: &[PathRule]) -> bool {
-    rules.iter().any(|rule| path.starts_with(&rule.path))
+/// Returns the path inside of an object of the host: its own, if a rule has a spelling above it, otherwise one below a
+/// rule that leads to the same directory by another name.
+pub(crate) fn inside(path: &Path, rules: &[PathRule]) -> Option<PathBuf> {
+    if rules.iter().any(|rule| path.starts_with(&rule.path)) {
+        return Some(path.to_owned());
+    }
+    let identity = |path: &Path| fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
+    let shown: Vec<_> = rules
+        .iter()
+        .filter_map(|rule| identity(&rule.path).zip(Some(rule)))
+        .collect();
+    path.ancestors().find_map(|above| {
+        let found = identity(above)?;
+        let (_, rule) = shown.iter().find(|(shown, _)| *shown == found)?;
+        // Components, because joining an empty path would add a slash.
+        let below = path.strip_prefix(above).ok()?.components();
+        Some(rule.path.components().chain(below).collect())
+    })
 }
 
 impl Caller<'_> {
@@ -73,7 +89,6 @@ impl Caller<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -234,5 +249,31 @@ mod tests {
             own("/home/me/project/src/tool")
         );
         assert_eq!(rules.len(), 2);
+    }
+
+    #[test]
+    fn directory_shown_by_another_name_has_a_path_below_that_name() {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        fs::create_dir_all(at("real/p/src")).unwrap();
+        fs::create_dir_all(at("other")).unwrap();
+        symlink(at("real"), at("link")).unwrap();
+        let rule = |path: &str| PathRule {
+            path: at(path),
+            ..system().remove(0)
+        };
+        for (path, shown, expected) in [
+            ("real/p", "link/p", Some("link/p")),
+            ("real/p/src", "link/p", Some("link/p/src")),
+            ("link/p/src", "real/p", Some("real/p/src")),
+            ("real/p", "real", Some("real/p")),
+            ("real/p", "real/p/src", None),
+            ("other", "link/p", None),
+            ("real/missing", "link/p", None),
+        ] {
+            let found = inside(&at(path), &[rule(shown)]);
+            assert_eq!(found, expected.map(at), "{path} {shown}");
+        }
     }
 }

@@ -8,14 +8,14 @@ use model::expected::Rules;
 use model::finding::{Finding, Verdict};
 use model::profile::{ExpectedAttempt, ExpectedFile, Profile, Variable};
 use model::quote::shown_path;
-use model::report::{Client, Content, Host, Policy, Report, Setting, WiderRule};
+use model::report::{Client, Content, Host, Policy, Report, Setting, Stdin, WiderRule};
 use model::text::printable;
 use policy::{self, PolicyError, Reference};
 use sandbox::core_dumps;
 use sandbox::error::SetupError;
 
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
-use crate::request::RunRequest;
+use crate::request::{RunRequest, StdinChoice};
 use crate::version;
 use crate::workload::{Workload, is_private};
 
@@ -63,6 +63,8 @@ pub(crate) fn build(
             content,
             profile: profile(workload),
             args: arguments(prepared, &prompts),
+            stdin: stdin(&request.stdin),
+            hidden_directory: hidden_directory(workload),
             settings: workload.variables().into_iter().map(shown).collect(),
             left_out: workload.left_out().into_iter().map(Setting::from).collect(),
         },
@@ -76,6 +78,7 @@ pub(crate) fn build(
         evidence,
         wider_rules: asked_stub(workload)
             .into_iter()
+            .chain(request.limits.iter().map(asked_limit))
             .chain(match workload {
                 Workload::Client { case, profile, .. } => wider_rules(case, profile, prepared),
                 Workload::Inline { case, program, .. } => {
@@ -152,7 +155,22 @@ fn profile(workload: &Workload) -> Option<Policy> {
     }
 }
 
-/// Returns a variable for the report. A value from the command line or the caller's environment may be the user's secret and is not shown.
+fn hidden_directory(workload: &Workload) -> Option<String> {
+    let is_hidden = matches!(workload, Workload::Program(audit) if audit.directory.is_none());
+    let directory = is_hidden.then(std::env::current_dir)?;
+    directory.ok().as_deref().map(shown_path)
+}
+
+fn stdin(choice: &StdinChoice) -> Stdin {
+    match choice {
+        StdinChoice::Nothing => Stdin::None,
+        StdinChoice::Inherit => Stdin::Inherited,
+        StdinChoice::File(path) => Stdin::File(shown_path(path)),
+    }
+}
+
+/// Returns a variable for the report. A value from the command line or the caller's environment may be the user's
+/// secret and is not shown.
 fn shown(variable: &Variable) -> Setting {
     let mut shown = Setting::from(variable);
     if is_private(variable) {
@@ -167,6 +185,13 @@ fn asked_stub(workload: &Workload) -> Option<WiderRule> {
         rule: format!("the stub uses the scenario {name}"),
         reason: ASKED_FOR.to_owned(),
     })
+}
+
+fn asked_limit(typed: &String) -> WiderRule {
+    WiderRule {
+        rule: format!("limit {typed}"),
+        reason: ASKED_FOR.to_owned(),
+    }
 }
 
 /// Returns the rules that an audit's command line adds to its policy.

@@ -120,12 +120,19 @@ pub(crate) struct RunOptions {
     /// Scenario of the provider stub; `runner policy list` lists them [default: the case's]
     #[arg(long, value_name = "SCENARIO", help_heading = help::CLIENT)]
     pub stub: Option<String>,
+    /// Standard input of the program: a file, `none`, or `inherit` or `-` for that of runner, copied through a pipe
+    /// [default: none]
+    #[arg(long, value_name = "FILE|inherit|none", help_heading = help::CLIENT)]
+    pub stdin: Option<OsString>,
     /// Network isolation of the sandbox; no run is without one
     #[arg(long, value_enum, value_name = "ISOLATION", default_value_t, help_heading = help::SANDBOX)]
     pub isolation: IsolationArgument,
-    /// Wall time of the program, such as 60s or 5min [default: the case's]
+    /// Wall time of the program, such as 60s or 5min; the processor time grows with it [default: the case's]
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
+    /// Set a limit of the case, such as memory=64TiB or cpu_time=2h. May be given again
+    #[arg(long, value_name = "NAME=VALUE", help_heading = help::SANDBOX)]
+    pub limit: Vec<String>,
     /// Refuse to run if the case file has another SHA-256
     #[arg(long, value_name = "SHA256", value_parser = values::sha256, help_heading = help::SANDBOX)]
     pub require_case: Option<String>,
@@ -162,6 +169,10 @@ pub(crate) struct AuditOptions {
     /// Scenario of the provider stub; `runner policy list` lists them, `none` leaves the stub out
     #[arg(long, value_name = "none|SCENARIO", help_heading = help::PROGRAM)]
     pub stub: Option<String>,
+    /// Standard input of the program: a file, `none`, or `inherit` or `-` for that of runner, copied through a pipe
+    /// [default: inherit, but none for a terminal]
+    #[arg(long, value_name = "FILE|inherit|none", help_heading = help::PROGRAM)]
+    pub stdin: Option<OsString>,
     /// Show a file or directory of this machine, read-only. May be given again
     #[arg(long, value_name = "PATH", help_heading = help::SANDBOX)]
     pub read: Vec<PathBuf>,
@@ -174,9 +185,12 @@ pub(crate) struct AuditOptions {
     /// Network isolation of the sandbox; no run is without one
     #[arg(long, value_enum, value_name = "ISOLATION", default_value_t, help_heading = help::SANDBOX)]
     pub isolation: IsolationArgument,
-    /// Wall time of the program, such as 60s or 5min [default: 5min]
+    /// Wall time of the program, such as 60s or 5min; the processor time grows with it [default: 5min]
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
+    /// Set a limit of the audit, such as memory=64TiB or cpu_time=2h. May be given again
+    #[arg(long, value_name = "NAME=VALUE", help_heading = help::SANDBOX)]
+    pub limit: Vec<String>,
     /// Write a report to a file: human, json, junit, markdown, html or sarif. May be given again
     #[arg(long, value_name = "FORMAT=FILE", value_parser = values::report(), help_heading = help::OUTPUT)]
     pub report: Vec<ReportArgument>,

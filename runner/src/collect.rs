@@ -35,7 +35,7 @@ use sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
 use sandbox::netns_check::Network;
 use sandbox::plan::Plan;
 use sandbox::set_up::SetUp;
-use sandbox::spawn::Stage;
+use sandbox::spawn::{InputPipe, Stage};
 use sandbox::supervise::LinesWanted;
 use sys::clock::Clock;
 use sys::fds::watched;
@@ -51,6 +51,7 @@ use pipes::{Read, readable, receive};
 use signals::Signals;
 use watcher::Watcher;
 
+use crate::client_input::ClientInput;
 use crate::program_digest::PendingDigest;
 
 pub(crate) use capture::{Capture, Failure};
@@ -78,6 +79,8 @@ pub(crate) struct CollectSettings<'a> {
     pub(crate) secrets: &'a SecretScanner,
     /// Started when the client is.
     pub(crate) digest: &'a mut PendingDigest,
+    /// Copied to the client's standard input once it is started.
+    pub(crate) input: Option<&'a mut ClientInput>,
     /// Files for copies of standard output and standard error, for a bundle.
     pub(crate) spools: Option<[File; 2]>,
 }
@@ -126,6 +129,7 @@ pub(crate) async fn collect(
             .passes_output
             .then(|| std::io::Result::Ok((Passthrough::to_stdout()?, Passthrough::to_stderr()?)))
             .transpose()?,
+        stdin: stage.stdin.take(),
         questions: Some(watched(stage.questions.try_clone()?)?),
         watcher: Watcher::default(),
         group: None,
@@ -232,6 +236,8 @@ struct Session<'a> {
     /// `None` after its end was read.
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
+    /// Pipe to the client's standard input, until the client is released.
+    stdin: Option<InputPipe>,
     questions: Option<AsyncFd<OwnedFd>>,
     /// Targets of an audited program's standard output and standard error.
     passthrough: Option<(Passthrough, Passthrough)>,

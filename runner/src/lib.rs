@@ -12,6 +12,7 @@
 //! | [`program`] | entry point of each process, exit codes, messages on standard error |
 //! | [`workload`], [`audit`], [`home_dirs`] | a client under a case or an audited program, and the paths that it is shown |
 //! | [`prepare`] | paths resolved, the credential made, the sandbox's plan |
+//! | [`startable`] | programs that cannot start inside, with the option that helps |
 //! | [`provider`] | the stub inside the sandbox |
 //! | [`run`](mod@run), [`collect`] | the pipeline, and its event loop |
 //! | [`program_digest`] | SHA-256 of the program, computed beside the run or known from an earlier one |
@@ -32,6 +33,7 @@ mod build_evidence;
 mod build_report;
 mod bundle;
 mod cli;
+mod client_input;
 mod collect;
 pub mod diff;
 pub mod doctor;
@@ -50,6 +52,7 @@ mod run;
 #[cfg(test)]
 mod schema_tests;
 pub mod selftest;
+mod startable;
 mod version;
 mod workload;
 

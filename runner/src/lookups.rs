@@ -60,6 +60,31 @@ pub(crate) struct Comparison {
     pub(crate) uncompared: u64,
 }
 
+/// Result of looking for a path inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inside {
+    /// The path exists inside.
+    There,
+    /// The path exists on the host only.
+    Hidden,
+    /// The path does not exist.
+    Absent,
+}
+
+/// Looks for a path in a root that shows `binds`, as a program there does.
+pub(crate) fn look(path: &Path, binds: &[Bind]) -> Inside {
+    let nobody = Caller {
+        directory: None,
+        home: None,
+    };
+    let view = MountView::new(binds, nobody, &host::probe);
+    match view.inside(path) {
+        Resolved::There(_) => Inside::There,
+        Resolved::Hidden(_) if view.on_host(path).is_some() => Inside::Hidden,
+        Resolved::Hidden(_) | Resolved::Missing { .. } | Resolved::Nothing => Inside::Absent,
+    }
+}
+
 /// Compares the lookups with a root that shows `binds`. Names in the home and the working directory that are not
 /// in `present` are absent; `present` has the paths of files as reports print them. `caller` has the home of the
 /// runner's user, and the current directory if the program does not start there. `probe` returns the host's object

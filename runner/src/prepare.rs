@@ -37,7 +37,7 @@ use crate::collect::copy::MAX_DEPTH;
 use crate::home_dirs::HomeDirs;
 use crate::program_digest::{CachePlace, PendingDigest, Permitted, permitted};
 use crate::provider;
-use crate::request::{ClientProgram, RunRequest};
+use crate::request::{ClientProgram, RunRequest, StdinChoice};
 use crate::workload::Workload;
 
 /// Hidden first argument that makes this executable the reference client.
@@ -348,6 +348,7 @@ fn client_plan(
         program: program_paths.path.into(),
         environment: environment.collect(),
         directory: workload.directory().unwrap_or(&paths.work).into(),
+        reads_input: request.stdin != StdinChoice::Nothing,
     })
 }
 

@@ -127,6 +127,7 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
             let has_messages = done.failure.is_some()
                 || done.kept.is_some()
                 || done.bundled.is_some()
+                || done.input_error.is_some()
                 || !done.lost.is_empty();
             if has_messages {
                 write_stderr(&done.before);
@@ -145,6 +146,9 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
             if let Some(bundled) = &done.bundled {
                 print_bundled(bundled);
             }
+            if let Some(error) = &done.input_error {
+                print_note(&format!("standard input was not read to its end: {error}"));
+            }
             for error in &done.lost {
                 print_error("error", error, None);
             }
@@ -157,6 +161,7 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
             print_error("error", &error, advised(error.advice()).as_deref());
             match purpose {
                 Purpose::Judge => error.exit_code(),
+                Purpose::Audit if matches!(error, RunError::NotStartable(_)) => NOT_FOUND,
                 Purpose::Audit => AUDIT_FAILED,
             }
         }
@@ -341,9 +346,17 @@ fn policy(action: &PolicyAction) -> u8 {
 impl RunError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Output(_) | Self::Bundle(_) | Self::Baseline(_) | Self::Keep(_) => USAGE,
+            Self::Input(_)
+            | Self::Output(_)
+            | Self::Bundle(_)
+            | Self::Baseline(_)
+            | Self::Keep(_) => USAGE,
             Self::Prepare(error) if error.is_policy() => USAGE,
-            Self::Prepare(_) | Self::EventLoop(_) | Self::NoTier | Self::Digest(_) => ERRORED,
+            Self::NotStartable(_)
+            | Self::Prepare(_)
+            | Self::EventLoop(_)
+            | Self::NoTier
+            | Self::Digest(_) => ERRORED,
         }
     }
 }
@@ -390,6 +403,7 @@ mod tests {
             kept: None,
             bundled: None,
             lost: Vec::new(),
+            input_error: None,
             before: Vec::new(),
         }
     }

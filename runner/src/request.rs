@@ -28,6 +28,10 @@ pub(crate) struct RunRequest {
     pub isolation: IsolationChoice,
     /// Wall time that replaces the case's.
     pub timeout: Option<Duration>,
+    /// Limits that replace the policy's, as typed.
+    pub limits: Vec<String>,
+    /// Standard input of the program.
+    pub stdin: StdinChoice,
     /// Directory for the evidence.
     pub out: Option<PathBuf>,
     /// The lock file to compare or to write.
@@ -73,6 +77,17 @@ pub(crate) enum ClientProgram {
     /// The hostile client of `runner selftest`, which is part of this executable.
     Hostile,
     /// An executable file; the path is absolute.
+    File(PathBuf),
+}
+
+/// Standard input of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StdinChoice {
+    /// An empty input: /dev/null.
+    Nothing,
+    /// The standard input of the runner.
+    Inherit,
+    /// A file, as typed. It is opened before the run.
     File(PathBuf),
 }
 

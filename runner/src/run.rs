@@ -22,11 +22,13 @@ use crate::build_evidence;
 use crate::build_report::{self, PassedOver};
 use crate::bundle::output_dir::OutputDirectoryError;
 use crate::bundle::{Bundle, Bundled};
+use crate::client_input::{ClientInput, InputError};
 use crate::collect::home_copy::{Kept, keep};
 use crate::collect::{self, Capture, CollectSettings, Failure};
 use crate::output::{OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::request::RunRequest;
+use crate::startable::{self, NotStartable};
 use crate::workload::Workload;
 
 mod outputs;
@@ -43,7 +45,11 @@ pub(crate) enum RunError {
     #[error(transparent)]
     Baseline(#[from] BaselineError),
     #[error(transparent)]
+    NotStartable(#[from] NotStartable),
+    #[error(transparent)]
     Prepare(#[from] PrepareError),
+    #[error(transparent)]
+    Input(#[from] InputError),
     #[error("cannot set up the event loop and its threads")]
     EventLoop(#[source] io::Error),
     #[error("the case accepts no isolation")]
@@ -70,6 +76,8 @@ pub(crate) struct Done {
     pub(crate) bundled: Option<Bundled>,
     /// Reports and output that could not be delivered.
     pub(crate) lost: Vec<WriteError>,
+    /// Error that cut the program's standard input short.
+    pub(crate) input_error: Option<io::Error>,
     /// Bytes to write before other text on standard error, which follows a program's output; empty after a
     /// report.
     pub(crate) before: Vec<u8>,
@@ -82,6 +90,7 @@ pub(crate) struct Done {
 /// so.
 pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<Done, RunError> {
     let clock = Clock::start();
+    let mut input = ClientInput::open(&request.stdin)?;
     let mut outputs = Outputs::open(request)?;
     let Launched {
         prepared,
@@ -92,12 +101,13 @@ pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<
     } = {
         let files = outputs.files();
         let bundle = outputs.bundle().map(|bundle| &*bundle);
-        launch_in_strongest_tier(request, (&files, bundle), &mut waiting, clock)?
+        launch_in_strongest_tier(request, (&files, bundle), (&mut waiting, &mut input), clock)?
     };
     absorb_one_signal();
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
     let unwritten = std::mem::take(&mut capture.unwritten);
+    let input_error = input.and_then(|mut input| input.finish());
     let mut before = std::mem::take(&mut capture.before_report);
     let kept = request
         .keep_home
@@ -143,6 +153,7 @@ pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<
         kept,
         bundled,
         lost,
+        input_error,
         before,
     })
 }
@@ -171,7 +182,7 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
         _stage,
         passed_over,
         ..
-    } = launch_in_strongest_tier(request, (&[], None), &mut None, clock)?;
+    } = launch_in_strongest_tier(request, (&[], None), (&mut None, &mut None), clock)?;
     let failure = capture.failure.take();
     let evidence = evidence_of(request, &prepared, capture, trees, clock, None);
     let checks = checks(&request.workload, &prepared, &evidence);
@@ -238,7 +249,7 @@ struct Launched {
 fn launch_in_strongest_tier(
     request: &RunRequest,
     (files, bundle): (&[PathBuf], Option<&Bundle>),
-    waiting: &mut Option<Waiting>,
+    (waiting, input): (&mut Option<Waiting>, &mut Option<ClientInput>),
     clock: Clock,
 ) -> Result<Launched, RunError> {
     let mut passed_over = Vec::new();
@@ -257,9 +268,13 @@ fn launch_in_strongest_tier(
             Ok(None) | Err(_) => ClientPaths::in_own_root(),
         };
         let mut prepared = prepare(request, files, tier, &places)?;
+        if let Some(program) = &prepared.program_path {
+            startable::check(request, &prepared.plan, program)?;
+        }
         let ((mut capture, stage), trees) = match made {
             Ok(trees) => {
-                let ran = launch_and_collect(request, bundle, &mut prepared, waiting, clock)?;
+                let ran =
+                    launch_and_collect(request, bundle, &mut prepared, (waiting, input), clock)?;
                 (ran, trees)
             }
             Err(error) => (failed(&prepared, error), None),
@@ -293,7 +308,7 @@ fn launch_and_collect(
     request: &RunRequest,
     bundle: Option<&Bundle>,
     prepared: &mut Prepared,
-    waiting: &mut Option<Waiting>,
+    (waiting, input): (&mut Option<Waiting>, &mut Option<ClientInput>),
     clock: Clock,
 ) -> Result<(Capture, Option<Stage>), RunError> {
     let limits = &request.workload.sandbox().limits;
@@ -317,6 +332,7 @@ fn launch_and_collect(
         passes_output: request.workload.purpose() == Purpose::Audit,
         secrets: &prepared.secrets,
         digest: &mut prepared.digest,
+        input: input.as_mut(),
         spools: bundle.map(Bundle::spools).transpose()?,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()

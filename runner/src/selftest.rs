@@ -30,7 +30,7 @@ use thiserror::Error;
 use crate::build_report::{self, PassedOver};
 use crate::collect::Failure;
 use crate::output;
-use crate::request::{ClientProgram, IsolationChoice, RunRequest, SelftestRequest};
+use crate::request::{ClientProgram, IsolationChoice, RunRequest, SelftestRequest, StdinChoice};
 use crate::run::{self, RunError};
 use crate::workload::Workload;
 use judge::{Input, Outcome, Status};
@@ -143,6 +143,8 @@ fn run_request(isolation: IsolationChoice, targets: &Targets) -> Result<RunReque
         reports: Vec::new(),
         isolation,
         timeout: None,
+        limits: Vec::new(),
+        stdin: StdinChoice::Nothing,
         out: None,
         baseline: None,
         fail_on: Vec::new(),

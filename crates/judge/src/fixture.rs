@@ -26,7 +26,7 @@ use model::journal::{End, Head};
 use model::profile::{Destination, ExpectedAttempt, ExpectedFile};
 use model::report::{
     Baseline, BaselineOutcome, Client, Content, Host, LockPlace, Policy, Purpose, Report, Runner,
-    Setting, WiderRule,
+    Setting, Stdin, WiderRule,
 };
 use serde_json::json;
 
@@ -91,6 +91,8 @@ pub fn report(mut run: Fixture) -> Report {
                     sha256: digest(14),
                 },
             ],
+            stdin: Stdin::None,
+            hidden_directory: None,
             settings: run.profile.environment.iter().map(Setting::from).collect(),
             left_out: Vec::new(),
         },

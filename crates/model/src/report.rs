@@ -173,10 +173,29 @@ pub struct Client {
     pub profile: Option<Policy>,
     /// Arguments after the program's name.
     pub args: Vec<Arg>,
+    /// Standard input.
+    #[serde(default)]
+    pub stdin: Stdin,
+    /// Current directory of the caller, escaped, if an audit does not show it. The program starts in an empty one.
+    #[serde(default)]
+    pub hidden_directory: Option<String>,
     /// Environment in the spelling of the profile: placeholders replace values that vary between runs.
     pub settings: Vec<Setting>,
     /// Settings of the profile for this case that `--plain` omitted.
     pub left_out: Vec<Setting>,
+}
+
+/// Standard input of the client. All but an empty one arrives through a pipe.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stdin {
+    /// Empty: /dev/null.
+    #[default]
+    None,
+    /// The standard input of the runner.
+    Inherited,
+    /// A file.
+    File(#[schemars(description = "Path of the file, escaped.")] String),
 }
 
 /// One variable of the client's environment; placeholders are not filled in.

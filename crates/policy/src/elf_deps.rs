@@ -96,6 +96,11 @@ impl ElfError {
     }
 }
 
+/// Returns the loader that an ELF program names (PT_INTERP); `None` for any other program.
+pub fn loader(program: &Path) -> Option<PathBuf> {
+    ElfHeaders::read(program).ok()?.interpreter
+}
+
 impl ElfDeps {
     /// Reads the dependencies of a program, and those of its libraries in turn.
     ///

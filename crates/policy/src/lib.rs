@@ -41,7 +41,7 @@ use limits::LimitsFile;
 
 pub use below::below;
 pub use error::{Fault, MAX_FILE_BYTES, PolicyError};
-pub use limits::TIMEOUT_BOUNDS;
+pub use limits::{LimitError, LimitName, TIMEOUT_BOUNDS, raise_cpu_time, set_limit};
 pub use values::{is_private_name, is_variable_name, may_be_shown, never_shown};
 
 closed_set! {

@@ -5,9 +5,11 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use model::case::Limits;
-use model::quote::quoted;
+use model::closed_set;
+use model::quote::{known_words, quoted};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use thiserror::Error;
 use toml::Spanned;
 
 use super::error::Flaw;
@@ -17,13 +19,15 @@ use super::schema::{Size, Time, sizes, times};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bounds of the wall time, in files and in `--timeout`.
 pub const TIMEOUT_BOUNDS: RangeInclusive<Duration> = Duration::from_millis(100)..=DAY;
 const CPU_BOUNDS: RangeInclusive<Duration> = Duration::from_secs(1)..=DAY;
 const HOME_SIZES: RangeInclusive<u64> = 64 * KIB..=64 * GIB;
-const MEMORY_SIZES: RangeInclusive<u64> = 16 * MIB..=1024 * GIB;
+/// Up to the address space of a process: a program with AddressSanitizer reserves 20 TiB of it.
+const MEMORY_SIZES: RangeInclusive<u64> = 16 * MIB..=128 * TIB;
 const FILE_SIZES: RangeInclusive<u64> = 4 * KIB..=64 * GIB;
 /// Bounds of an output and of a body.
 const KEPT_SIZES: RangeInclusive<u64> = KIB..=GIB;
@@ -149,6 +153,109 @@ impl TryFrom<LimitsFile> for Limits {
     }
 }
 
+closed_set! {
+    /// Name of a limit, as in a file.
+    pub enum LimitName {
+        /// Wall time.
+        Timeout = "timeout",
+        /// Size of each writable tree.
+        HomeSize = "home_size",
+        /// Inodes of each writable tree.
+        HomeFiles = "home_files",
+        /// Memory of each process.
+        Memory = "memory",
+        /// Processes and threads.
+        Processes = "processes",
+        /// Processor time of each process.
+        CpuTime = "cpu_time",
+        /// Open files of each process.
+        OpenFiles = "open_files",
+        /// Size of one file.
+        FileSize = "file_size",
+        /// Size of each output.
+        OutputSize = "output_size",
+        /// Lines of standard output.
+        OutputLines = "output_lines",
+        /// Requests to the stub.
+        Requests = "requests",
+        /// Connections to the stub.
+        Connections = "connections",
+        /// Size of a parsed body.
+        BodySize = "body_size",
+    }
+}
+
+/// Error of a limit on the command line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{problem}")]
+pub struct LimitError {
+    /// The expected and the found text.
+    problem: String,
+    /// Advice for the user, in one line.
+    pub hint: String,
+}
+
+/// Sets the limit of `NAME=VALUE`, the form of the command line. The value is written as in a file, without quotation
+/// marks, and has the same bounds.
+///
+/// # Errors
+/// An unknown name, or a value that no file may have.
+pub fn set_limit(limits: &mut Limits, text: &str) -> Result<LimitName, LimitError> {
+    let unknown = |word: &str| LimitError {
+        problem: format!("expected the name of a limit, found {}", quoted(word)),
+        hint: known_words(word, LimitName::ALL.map(LimitName::word)),
+    };
+    let (word, value) = text.split_once('=').unwrap_or((text, ""));
+    let name = LimitName::ALL.into_iter().find(|name| name.word() == word);
+    let name = name.ok_or_else(|| unknown(word))?;
+    set(limits, name, value).map_err(|flaw| LimitError {
+        problem: format!("limit {word}: {}", flaw.problem),
+        hint: flaw.hint,
+    })?;
+    Ok(name)
+}
+
+fn set(limits: &mut Limits, name: LimitName, value: &str) -> Result<(), Flaw> {
+    let text = &Spanned::new(0..value.len(), value.to_owned());
+    let number = |bounds| {
+        let parsed = value.parse::<u64>().map_err(|_| {
+            Flaw::new(
+                text.span(),
+                "a whole number",
+                quoted(value),
+                "write it without a unit",
+            )
+        })?;
+        count(&Spanned::new(text.span(), parsed), bounds)
+    };
+    match name {
+        LimitName::Timeout => limits.timeout = duration(text, &TIMEOUT_BOUNDS)?,
+        LimitName::HomeSize => limits.home_bytes = size(text, &HOME_SIZES)?,
+        LimitName::HomeFiles => limits.home_files = number(&HOME_FILES)?,
+        LimitName::Memory => limits.memory_bytes = size(text, &MEMORY_SIZES)?,
+        LimitName::Processes => limits.processes = number(&PROCESSES)?,
+        LimitName::CpuTime => limits.cpu = whole_seconds(text)?,
+        LimitName::OpenFiles => limits.open_files = number(&OPEN_FILES)?,
+        LimitName::FileSize => limits.file_bytes = size(text, &FILE_SIZES)?,
+        LimitName::OutputSize => limits.output_bytes = size(text, &KEPT_SIZES)?,
+        LimitName::OutputLines => limits.output_lines = number(&OUTPUT_LINES)?,
+        LimitName::Requests => limits.requests = number(&SERVED)?,
+        LimitName::Connections => limits.connections = number(&SERVED)?,
+        LimitName::BodySize => limits.body_bytes = size(text, &KEPT_SIZES)?,
+    }
+    Ok(())
+}
+
+/// Raises the processor time for a wall time of `longer` in place of `usual`, in proportion and in whole seconds.
+pub fn raise_cpu_time(limits: &mut Limits, usual: Duration, longer: Duration) {
+    let share = longer.as_secs_f64() / usual.as_secs_f64();
+    if share > 1.0 {
+        let seconds = (limits.cpu.as_secs_f64() * share).ceil();
+        let most = CPU_BOUNDS.end().as_secs_f64();
+        limits.cpu = Duration::from_secs_f64(seconds.min(most));
+    }
+}
+
 /// Parses a time in whole seconds, the unit of RLIMIT_CPU (setrlimit(2)).
 fn whole_seconds(value: &Spanned<String>) -> Result<Duration, Flaw> {
     let time = duration(value, &CPU_BOUNDS)?;
@@ -218,4 +325,93 @@ fn within<T: PartialOrd>(
         found,
         "use a value within these bounds; they catch typing errors",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use model::evidence::fixture::limits;
+
+    use super::*;
+
+    #[test]
+    fn names_of_the_command_line_are_those_of_a_file() {
+        let schema = schemars::schema_for!(LimitsFile);
+        let of_file = schema.as_value()["properties"].as_object().unwrap();
+        let of_file: BTreeSet<&str> = of_file.keys().map(String::as_str).collect();
+        assert_eq!(of_file, LimitName::ALL.map(LimitName::word).into());
+    }
+
+    #[test]
+    fn each_name_sets_its_own_limit() {
+        let mut seen = Vec::new();
+        for name in LimitName::ALL {
+            let mut changed = limits();
+            let value = ["3h", "33 MiB", "333"]
+                .into_iter()
+                .find(|value| set_limit(&mut changed, &format!("{}={value}", name.word())).is_ok());
+            assert!(value.is_some(), "{}", name.word());
+            assert!(changed != limits() && !seen.contains(&changed));
+            seen.push(changed);
+        }
+    }
+
+    #[test]
+    fn wrong_limit_is_refused_with_a_hint() {
+        for (text, problem, hint) in [
+            (
+                "memroy=1 GiB",
+                "expected the name of a limit, found `memroy`",
+                "did you mean `memory`?",
+            ),
+            (
+                "memory=1 EiB",
+                "limit memory: expected a size, found `1 EiB` (the unit is not one of B, KiB, MiB, GiB, TiB)",
+                "write it as",
+            ),
+            (
+                "cpu_time=1ms",
+                "limit cpu_time: expected 1s to 24h, found `1ms`",
+                "use a value within these bounds",
+            ),
+            (
+                "processes=0",
+                "limit processes: expected 1 to 100000, found `0`",
+                "use a value within these bounds",
+            ),
+            (
+                "processes=-1",
+                "limit processes: expected a whole number, found `-1`",
+                "write it without a unit",
+            ),
+            (
+                "timeout",
+                "limit timeout: expected a duration",
+                "write it as",
+            ),
+            ("", "expected the name of a limit", "known here:"),
+        ] {
+            let mut changed = limits();
+            let error = set_limit(&mut changed, text).unwrap_err();
+            assert!(error.to_string().starts_with(problem), "{error}");
+            assert!(error.hint.contains(hint), "{}", error.hint);
+            assert_eq!(changed, limits());
+        }
+    }
+
+    #[test]
+    fn cpu_time_grows_with_the_wall_time_up_to_its_bound() {
+        let minute = Duration::from_secs(60);
+        let raised = |longer| {
+            let mut changed = limits();
+            raise_cpu_time(&mut changed, minute, longer);
+            changed.cpu
+        };
+        let usual = limits().cpu;
+        assert_eq!(raised(minute / 2), usual);
+        assert_eq!(raised(minute), usual);
+        assert_eq!(raised(60 * minute), 60 * usual);
+        assert_eq!(raised(DAY), *CPU_BOUNDS.end());
+    }
 }

@@ -171,7 +171,7 @@ impl std::fmt::Display for Step {
             Self::ReadOnlyRoot => "make the new root read-only",
             Self::HostName => "set the host name",
             Self::OpenTrees => "open the home and the temporary directory",
-            Self::StandardInput => "set standard input to /dev/null",
+            Self::StandardInput => "set standard input",
             Self::HideProcess => "protect this process from others of its user",
             Self::NoNewPrivileges => "set no_new_privs",
             Self::DropCapabilities => "drop all capabilities",

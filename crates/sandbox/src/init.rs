@@ -37,6 +37,8 @@ use super::{counters, identity, privilege};
 pub(super) struct Inheritance {
     pub(super) channel: OwnedFd,
     pub(super) gate: OwnedFd,
+    /// The client's standard input; `None` selects /dev/null.
+    pub(super) stdin: Option<OwnedFd>,
     pub(super) ports: Ports,
 }
 
@@ -86,7 +88,8 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     )
     .at(Step::Channel)?;
     drop((trees, watch, counters));
-    dup2_stdin(null).at(Step::StandardInput)?;
+    dup2_stdin(inheritance.stdin.as_ref().unwrap_or(&null)).at(Step::StandardInput)?;
+    drop(null);
     privilege::set_no_new_privileges()?;
     if plan.keeps(Protection::Capabilities) {
         privilege::drop_all(plan.tier)?;

@@ -227,6 +227,8 @@ pub struct ClientPlan {
     pub environment: Vec<OsString>,
     /// Current directory at the start, as an absolute path inside.
     pub directory: OsString,
+    /// Standard input is a pipe from the runner; otherwise it is /dev/null.
+    pub reads_input: bool,
 }
 
 /// setrlimit(2) values of the client.

@@ -280,6 +280,7 @@ impl Sandbox {
                 arguments,
                 environment: self.environment.clone(),
                 directory: paths.work.into(),
+                reads_input: false,
             },
             limits: limits(),
             process_limit: MAX_PROCESSES,

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -18,6 +18,7 @@ use nix::sys::prctl;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair,
 };
+use nix::sys::stat::{Mode, fchmod};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
 use sys::fds::close_on_exec_from;
@@ -56,12 +57,23 @@ pub struct Stage {
     pub stdout: Option<OwnedFd>,
     /// Reading end of the client's standard error, until taken.
     pub stderr: Option<OwnedFd>,
+    /// Both ends of the client's standard input, if the plan has one, until taken.
+    pub stdin: Option<InputPipe>,
     /// Cgroup of all processes of the sandbox, or the reason for its absence.
     pub cgroup: Result<Cgroup, String>,
     /// The sandbox has a pid namespace, whose processes the kernel ends with init.
     ends_by_itself: bool,
     /// Other children of this process, which must live on: the guard, and children from before the sandbox.
     others: Vec<Pid>,
+}
+
+/// Pipe to the client's standard input.
+#[derive(Debug)]
+pub struct InputPipe {
+    /// A copy of the client's end, to count the bytes that the client has not read.
+    pub reader: OwnedFd,
+    /// The runner's end. Writes do not wait.
+    pub writer: OwnedFd,
 }
 
 /// Namespaces that the stage makes before it has its plan, named by its argument.
@@ -144,6 +156,7 @@ impl Waiting {
             questions,
             stdout: Some(stdout),
             stderr: Some(stderr),
+            stdin: None,
             cgroup: Err("the stage has no plan yet".to_owned()),
             ends_by_itself: namespaces != OwnNamespaces::None,
             others,
@@ -178,9 +191,15 @@ impl Waiting {
             let admitted = group.admit(process);
             admitted.map(|()| group).map_err(|error| error.to_string())
         });
-        if let Err(error) = send_plan(plan, &stage.control, &[init_channel, resolver_questions]) {
+        if plan.client.reads_input {
+            stage.stdin = Some(input_pipe()?);
+        }
+        let mut ends = vec![init_channel.as_raw_fd(), resolver_questions.as_raw_fd()];
+        ends.extend(stage.stdin.iter().map(|pipe| pipe.reader.as_raw_fd()));
+        if let Err(error) = send_plan(plan, &stage.control, &ends) {
             return Err(stage.early_end(error));
         }
+        drop((init_channel, resolver_questions));
         stage.set_nonblocking()?;
         Ok(stage)
     }
@@ -327,9 +346,18 @@ fn give_to_client<'a>(
     Ok(())
 }
 
-/// Sends the plan and the stage's ends of the sockets. The plan holds the credential, so it travels in a sealed memory
+/// Makes the pipe to the client's standard input. Its mode lets the client open /dev/stdin for reading only, by
+/// /proc/self/fd/0 as well, because Landlock has no rule for pipes.
+fn input_pipe() -> Result<InputPipe, SetupError> {
+    let (reader, writer) = pipe2(OFlag::O_CLOEXEC).at(Step::HandOverPipes)?;
+    fchmod(&reader, Mode::S_IRUSR | Mode::S_IRGRP | Mode::S_IROTH).at(Step::HandOverPipes)?;
+    fcntl(&writer, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).at(Step::HandOverPipes)?;
+    Ok(InputPipe { reader, writer })
+}
+
+/// Sends the plan and the stage's ends of the sockets and pipes. The plan holds the credential, so it travels in a sealed memory
 /// file, not in arguments or on disk.
-fn send_plan(plan: &Plan, control: &UnixStream, ends: &[OwnedFd; 2]) -> Result<(), SetupError> {
+fn send_plan(plan: &Plan, control: &UnixStream, ends: &[RawFd]) -> Result<(), SetupError> {
     let text = serde_json::to_vec(plan)
         .map_err(|_| Errno::EINVAL)
         .at(Step::StartStage)?;
@@ -342,8 +370,7 @@ fn send_plan(plan: &Plan, control: &UnixStream, ends: &[OwnedFd; 2]) -> Result<(
         | SealFlag::F_SEAL_GROW
         | SealFlag::F_SEAL_WRITE;
     fcntl(&file, FcntlArg::F_ADD_SEALS(seals)).at(Step::StartStage)?;
-    let [init_channel, questions] = ends.each_ref().map(OwnedFd::as_raw_fd);
-    let descriptors = [file.as_raw_fd(), init_channel, questions];
+    let descriptors = [&[file.as_raw_fd()], ends].concat();
     let rights = [ControlMessage::ScmRights(&descriptors)];
     let greeting = [std::io::IoSlice::new(b"p")];
     sendmsg::<()>(

@@ -56,6 +56,8 @@ struct Ends {
     channel: OwnedFd,
     /// The resolver's end of the socket on which it reports questions.
     questions: OwnedFd,
+    /// The client's end of its standard input.
+    stdin: Option<OwnedFd>,
 }
 
 /// Address of the second host: a loopback address that differs from the stub's.
@@ -192,6 +194,7 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
             Side::Child => Role::Init(Inheritance {
                 channel: ends.channel,
                 gate: init_gate,
+                stdin: ends.stdin,
                 ports: Ports {
                     stub: port,
                     elsewhere: elsewhere_port.map(|address| address.port()),
@@ -228,18 +231,33 @@ fn init_namespaces(plan: &Plan) -> libc::c_int {
 fn receive_plan(control: &UnixStream) -> Result<(Plan, Ends), SetupError> {
     let mut greeting = [0; 1];
     let (_, descriptors) = fds::receive(control, &mut greeting).at(Step::ReceivePlan)?;
-    let [memory, channel, questions] = <[OwnedFd; 3]>::try_from(descriptors)
-        .map_err(|_| Errno::EBADMSG)
-        .at(Step::ReceivePlan)?;
+    let mut descriptors = descriptors.into_iter();
+    let (Some(memory), Some(channel), Some(questions), stdin, None) = (
+        descriptors.next(),
+        descriptors.next(),
+        descriptors.next(),
+        descriptors.next(),
+        descriptors.next(),
+    ) else {
+        return Err(Errno::EBADMSG).at(Step::ReceivePlan);
+    };
     let mut file = File::from(memory);
     let mut text = Vec::new();
     file.rewind()
         .and_then(|()| file.read_to_end(&mut text))
         .at(Step::ReceivePlan)?;
-    let plan = serde_json::from_slice(&text)
+    let plan: Plan = serde_json::from_slice(&text)
         .map_err(|_| Errno::EBADMSG)
         .at(Step::ReceivePlan)?;
-    Ok((plan, Ends { channel, questions }))
+    if plan.client.reads_input != stdin.is_some() {
+        return Err(Errno::EBADMSG).at(Step::ReceivePlan);
+    }
+    let ends = Ends {
+        channel,
+        questions,
+        stdin,
+    };
+    Ok((plan, ends))
 }
 
 fn write_maps(control: &UnixStream, identity: Identity) -> Result<(), SetupError> {

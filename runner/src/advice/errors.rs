@@ -21,6 +21,7 @@ impl RunError {
     pub(crate) fn advice(&self) -> Option<Advice> {
         let fix = match self {
             Self::Prepare(error) => return of_preparation(error),
+            Self::NotStartable(error) => &error.hint,
             Self::EventLoop(error) | Self::Digest(error) if is_shortage(error) => {
                 return Some(at_step(Step::EventLoop, "", error));
             }
@@ -35,6 +36,9 @@ impl RunError {
             }
             Self::Output(OutputError::Beside { .. }) => {
                 "a report is written to a new file in its directory and then renamed: name a directory that you may write"
+            }
+            Self::Input(_) => {
+                "name a readable file with --stdin, or leave the input empty with --stdin none"
             }
             Self::Output(_) | Self::EventLoop(_) | Self::NoTier | Self::Digest(_) => return None,
         };

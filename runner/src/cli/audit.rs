@@ -1,6 +1,7 @@
 //! Resolution of `runner audit`: the policy of audits, the options added to it, and the program found.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{self, Component, Path, PathBuf};
 use std::{env, fs};
@@ -12,11 +13,11 @@ use model::quote::shown_path;
 use policy::{self, may_be_shown};
 use scenario::Scenario;
 
-use super::options::{baseline, isolation, scenario};
+use super::options::{baseline, isolation, scenario, set_limits, stdin};
 use super::values::{FailOn, VariableArgument};
 use super::{AuditOptions, UsageError, reports};
-use crate::audit::{Caller, is_shown, show_program};
-use crate::request::{ClientProgram, RunRequest};
+use crate::audit::{Caller, inside, show_program};
+use crate::request::{ClientProgram, RunRequest, StdinChoice};
 use crate::workload::Workload;
 
 /// Value of `--stub` for a run without a stub.
@@ -33,6 +34,7 @@ pub(super) fn request(
     let name = options.program.first().map(PathBuf::from);
     let (path, file) = ClientProgram::locate(&name.unwrap_or_default(), search_path)?;
     let mut sandbox = policy.sandbox;
+    set_limits(&mut sandbox.limits, &options.limit, options.timeout)?;
     add_rules(&mut sandbox.paths, &options.read, Access::ReadExecute)?;
     add_rules(&mut sandbox.paths, &options.write, Access::Write)?;
     let directory = env::current_dir().ok();
@@ -53,7 +55,7 @@ pub(super) fn request(
             origin: policy.origin,
             stub,
             asked_stub: options.stub,
-            directory: directory.filter(|directory| is_shown(directory, &sandbox.paths)),
+            directory: directory.and_then(|directory| inside(&directory, &sandbox.paths)),
             sandbox,
             environment,
             attempts: allowed(options.allow_attempt),
@@ -64,12 +66,24 @@ pub(super) fn request(
         reports,
         isolation,
         timeout: options.timeout,
+        limits: options.limit,
+        stdin: stdin(options.stdin, default_stdin()),
         out: options.out,
         baseline: baseline(options.baseline, options.update_baseline),
         fail_on: options.fail_on.map_or_else(Vec::new, |FailOn(kinds)| kinds),
         keep_home: options.keep_home,
         use_cache: !options.no_cache,
     })
+}
+
+/// Returns the standard input of the runner, as timeout(1) passes it on. A terminal is passed on only if asked for:
+/// reading ahead would take what the user types for the shell.
+fn default_stdin() -> StdinChoice {
+    if io::stdin().is_terminal() {
+        StdinChoice::Nothing
+    } else {
+        StdinChoice::Inherit
+    }
 }
 
 fn allowed(destinations: Vec<Destination>) -> Vec<ExpectedAttempt> {

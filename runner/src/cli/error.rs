@@ -2,7 +2,7 @@
 
 use model::case::Tier;
 use model::profile::Unspelt;
-use policy::{PolicyError, never_shown};
+use policy::{LimitError, PolicyError, never_shown};
 use report::Format;
 use thiserror::Error;
 
@@ -57,6 +57,9 @@ pub(crate) enum UsageError {
         /// The path, escaped.
         path: String,
     },
+    /// A limit with an unknown name or a wrong value.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// A variable to pass on is not set.
     #[error("cannot pass on the variable {name}: it is not set, or is not UTF-8")]
     VariableNotSet {
@@ -131,6 +134,7 @@ impl UsageError {
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::Case(error) | Self::Profile(error) => error.hint(),
+            Self::Limit(error) => error.hint.clone(),
             Self::Unspelt(_) => {
                 "add [[arguments]] for it to the profile, or choose another profile".into()
             }

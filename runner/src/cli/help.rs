@@ -36,7 +36,7 @@ Exit codes:
   124  the program ran longer than --timeout
   125  the audit itself failed: wrong use, no lock file, no sandbox, or evidence lost
   126  the program cannot be executed
-  127  the program, its loader or its interpreter does not exist
+  127  the program, its loader or its interpreter does not exist, or is not shown
   Of several, the first of this order counts: 125, 124, 126 or 127, 123, the program's own.
 
 Examples:

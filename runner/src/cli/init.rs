@@ -15,7 +15,7 @@ use policy::{Reference, is_private_name, may_be_shown};
 use super::options::isolation;
 use super::values::VariableArgument;
 use super::{InitOptions, UsageError, inline};
-use crate::request::{InitRequest, RunRequest};
+use crate::request::{InitRequest, RunRequest, StdinChoice};
 
 /// Reason of what the command line asked for.
 const ASKED_FOR: &str = "asked for when the case was made";
@@ -69,6 +69,8 @@ pub(super) fn request(
             reports: Vec::new(),
             isolation,
             timeout: options.timeout,
+            limits: Vec::new(),
+            stdin: StdinChoice::Nothing,
             out: None,
             baseline: None,
             fail_on: Vec::new(),

@@ -13,7 +13,7 @@ use policy::may_be_shown;
 
 use super::UsageError;
 use super::audit::put_first_in_path;
-use crate::audit::{Caller, is_shown, show_program};
+use crate::audit::{Caller, inside, show_program};
 use crate::request::ClientProgram;
 use crate::workload::Workload;
 use model::audit::ProgramLocation;
@@ -43,10 +43,8 @@ pub(super) fn workload(
     }
     let directory = client.cwd.as_deref().map(|cwd| plain(&fill(cwd)));
     let directory = directory.transpose()?;
-    if let Some(directory) = directory
-        .as_ref()
-        .filter(|cwd| !is_shown(cwd, &sandbox.paths))
-    {
+    let hidden = directory.as_ref();
+    if let Some(directory) = hidden.filter(|cwd| inside(cwd, &sandbox.paths).is_none()) {
         sandbox.paths.push(PathRule {
             path: directory.clone(),
             access: Access::ReadExecute,

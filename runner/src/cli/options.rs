@@ -1,13 +1,16 @@
 //! Options that several commands have.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use model::case::Tier;
+use model::case::{Limits, Tier};
 use model::quote::{quoted, with_nearest};
+use policy::LimitName;
 use scenario::Scenario;
 
 use super::{IsolationArgument, UsageError};
-use crate::request::{Baseline, IsolationChoice};
+use crate::request::{Baseline, IsolationChoice, StdinChoice};
 
 /// Checks the requested isolation against the kinds that the policy accepts.
 pub(super) fn isolation(
@@ -48,4 +51,31 @@ pub(super) fn scenario(name: &str) -> Result<Scenario, UsageError> {
             "`runner policy list` names all of them",
         ),
     })
+}
+
+/// Returns the typed standard input, or `default`.
+pub(super) fn stdin(typed: Option<OsString>, default: StdinChoice) -> StdinChoice {
+    match typed {
+        None => default,
+        Some(word) if word == "none" => StdinChoice::Nothing,
+        Some(word) if word == "inherit" || word == "-" => StdinChoice::Inherit,
+        Some(file) => StdinChoice::File(file.into()),
+    }
+}
+
+/// Sets the limits of the command line. A longer wall time raises the processor time, unless that is given too.
+pub(super) fn set_limits(
+    limits: &mut Limits,
+    asked: &[String],
+    timeout: Option<Duration>,
+) -> Result<(), UsageError> {
+    let usual = limits.timeout;
+    let mut names = Vec::new();
+    for text in asked {
+        names.push(policy::set_limit(limits, text)?);
+    }
+    if !names.contains(&LimitName::CpuTime) {
+        policy::raise_cpu_time(limits, usual, timeout.unwrap_or(limits.timeout));
+    }
+    Ok(())
 }

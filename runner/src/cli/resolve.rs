@@ -7,14 +7,14 @@ use model::profile::{Profile, Settings};
 use policy::{self, Reference};
 use report::Form;
 
-use super::options::{baseline, isolation, scenario};
+use super::options::{baseline, isolation, scenario, set_limits, stdin};
 use super::{
     Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
     RunOptions, SelftestOptions, UsageError, audit, init, inline, reports,
 };
 use crate::request::{
     ClientProgram, DiffRequest, DoctorAction, InitAction, InitRequest, PolicyAction, RunRequest,
-    SelftestRequest, VerifyRequest,
+    SelftestRequest, StdinChoice, VerifyRequest,
 };
 use crate::workload::Workload;
 
@@ -151,6 +151,7 @@ fn run_request(
     let mut case = policy::case(case).map_err(UsageError::Case)?;
     require_digest(&case, options.require_case.clone())?;
     let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
+    set_limits(&mut case.sandbox.limits, &options.limit, options.timeout)?;
     if let Some(name) = &options.stub {
         case.stub = scenario(name)?;
     }
@@ -168,6 +169,8 @@ fn run_request(
         reports,
         isolation,
         timeout: options.timeout,
+        limits: options.limit,
+        stdin: stdin(options.stdin, StdinChoice::Nothing),
         out: options.out,
         baseline: baseline(options.baseline, options.update_baseline),
         fail_on: Vec::new(),

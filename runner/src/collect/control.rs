@@ -194,6 +194,9 @@ impl Session<'_> {
         }
         self.capture.moments.released_us = Some(self.settings.clock.elapsed_us());
         let next = self.tell_init(ToInit::Go);
+        if let (Some(input), Some(pipe)) = (&mut self.settings.input, self.stdin.take()) {
+            input.start(pipe);
+        }
         // After the order, so that it does not delay the client.
         self.settings.digest.start();
         next

@@ -12,7 +12,7 @@ use crate::baseline::{self, Opened};
 use crate::bundle::{self, Bundle, Bundled};
 use crate::collect::home_copy;
 use crate::output::{self, Input, Output, WriteError};
-use crate::request::{Baseline, ClientProgram, RunRequest};
+use crate::request::{Baseline, ClientProgram, RunRequest, StdinChoice};
 use crate::workload::Workload;
 
 /// Opened outputs.
@@ -138,6 +138,13 @@ fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
         }),
         Some(Baseline::Update(_)) | None => None,
     };
+    let stdin = match &request.stdin {
+        StdinChoice::File(path) => Some(Input {
+            what: "the standard input",
+            path,
+        }),
+        StdinChoice::Nothing | StdinChoice::Inherit => None,
+    };
     let own = Input {
         what: "the runner",
         path: Path::new(sys::process::OWN_FILE),
@@ -147,6 +154,7 @@ fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
         .flatten()
         .chain(program)
         .chain(lock)
+        .chain(stdin)
         .chain([own])
         .collect()
 }

@@ -2,10 +2,13 @@
 
 mod files;
 mod gates;
+mod limits;
 mod outputs;
 mod programs;
 mod redirects;
 mod running;
+mod starting;
+mod stdin;
 
 use std::ffi::OsString;
 use std::fs;

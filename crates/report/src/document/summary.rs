@@ -1,7 +1,7 @@
 //! Facts on the run, and sections on its claims, its lock file, its settings and its rules.
 
 use model::evidence::Arg;
-use model::report::{BaselineOutcome, Client, Content, Purpose, Report, Runner, Scope};
+use model::report::{BaselineOutcome, Client, Content, Purpose, Report, Runner, Scope, Stdin};
 use model::text::grouped;
 use model::time;
 
@@ -58,6 +58,15 @@ pub(super) fn identity(report: &Report) -> Vec<Fact> {
             },
         ),
     ];
+    facts.extend(program.hidden_directory.as_ref().map(|hidden| {
+        let text = own("an empty one, because ") + name(hidden) + " is not shown";
+        fact("directory", text)
+    }));
+    facts.extend(match &program.stdin {
+        Stdin::None => None,
+        Stdin::Inherited => Some(fact("stdin", "that of runner")),
+        Stdin::File(path) => Some(fact("stdin", name(path))),
+    });
     facts.extend(
         program
             .profile
