@@ -16,7 +16,7 @@ use model::evidence::{
     MadeAndRemoved, Outcome, Request, Root, Sensitive, SensitivePath, Survivor, Unlisted,
 };
 use model::journal::{Content, Head};
-use model::layout::{HOME, WORK};
+use model::layout::{HOME, TMP, WORK};
 use model::secret::SecretScanner;
 use model::text::printable;
 use sandbox::plan::Plan;
@@ -312,10 +312,10 @@ fn comparison(
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let starts_alone = plan.client.directory == WORK;
     let directory = std::env::current_dir().ok().filter(|_| starts_alone);
-    let inside = files.iter().filter_map(|entry| match entry.root {
-        Root::Home => Some(format!("{HOME}/{}", entry.path)),
-        Root::Work => Some(format!("{WORK}/{}", entry.path)),
-        Root::Tmp => None,
+    let inside = files.iter().map(|entry| match entry.root {
+        Root::Home => format!("{HOME}/{}", entry.path),
+        Root::Work => format!("{WORK}/{}", entry.path),
+        Root::Tmp => format!("{TMP}/{}", entry.path),
     });
     let present: Vec<String> = inside.collect();
     let caller = Caller {

@@ -6,7 +6,7 @@
 //! - *hidden*: the path inside reaches a name that is not shown, and the host has the object;
 //! - *denied*: the program wanted to write, the object or its directory is shown, and writing is not permitted;
 //! - *absent*: a name in the home that the program read and that never existed. The home is empty at the start, so
-//!   such a lookup shows what a program would read of its user's home.
+//!   such a lookup shows what a program would read of its user's home. The same for a name in /tmp that the host has.
 //!
 //! Paths that the host does not have either are left out, and so are:
 //!
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use model::evidence::{Advice, Lookup, LookupKind, Reason};
-use model::layout::{HOME, WORK};
+use model::layout::{HOME, TMP, WORK};
 use model::secret::SecretScanner;
 use model::text::printable;
 use policy::may_be_shown;
@@ -108,8 +108,8 @@ pub(crate) fn compare(
             uncompared += seen.count;
             continue;
         }
-        let missed =
-            missed(&view, lookups, wanted).or_else(|| absent(lookups, wanted, &present, secrets));
+        let missed = missed(&view, lookups, wanted)
+            .or_else(|| absent(&view, lookups, wanted, &present, secrets));
         entries.extend(missed.map(|(path, option, class, is_directory)| Entry {
             path,
             option,
@@ -149,16 +149,21 @@ impl<'a> PresentPaths<'a> {
 /// A missed path, the path to show for it, the option, and true if the latter is a directory.
 type Missed = (PathBuf, PathBuf, Class, bool);
 
-/// Handles a name in the home or the working directory that was read but never existed. Objects that the program
+/// Handles a name in the home, the working or the temporary directory that was read but never existed. Objects that the program
 /// created are left out, and so are their parents.
 fn absent(
+    view: &MountView<'_>,
     lookups: &Lookups,
     wanted: &Wanted,
     present: &PresentPaths<'_>,
     secrets: &SecretScanner,
 ) -> Option<Missed> {
     let is_in = |tree: &&str| wanted.path.starts_with(tree);
-    let tree = [HOME, WORK].into_iter().find(is_in)?;
+    let tree = [HOME, WORK, TMP].into_iter().find(is_in)?;
+    // Programs probe many names of temporary files. Only one that the caller has is of interest.
+    if tree == TMP && view.on_host(&wanted.path).is_none() {
+        return None;
+    }
     let shown = secrets.redact(&printable(wanted.path.as_os_str().as_encoded_bytes()));
     let is_own = wanted.path == Path::new(tree)
         || wanted.kind == LookupKind::Write

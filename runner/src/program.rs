@@ -76,21 +76,25 @@ pub fn main() -> ExitCode {
 fn command(arguments: Vec<OsString>) -> ExitCode {
     ignore_file_size_signal();
     if version::is_asked_in_full(arguments.get(1..).unwrap_or_default()) {
-        // If the stream is closed, the text cannot be written anywhere else.
-        let _ = io::stdout().lock().write_all(version::in_full().as_bytes());
-        return ExitCode::SUCCESS;
+        let written = output::stdout().and_then(|mut stdout| {
+            stdout.write_all(version::in_full().as_bytes())?;
+            stdout.flush()
+        });
+        return ExitCode::from(text_code(written, USAGE));
     }
     let is_audit = arguments.get(1).is_some_and(|word| word == "audit");
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // If the stream is closed, the text cannot be written anywhere else.
-            let _ = error.print();
-            return ExitCode::from(match (error.use_stderr(), is_audit) {
-                (false, _) => 0,
-                (true, false) => USAGE,
-                (true, true) => AUDIT_FAILED,
-            });
+            let wrong = if is_audit { AUDIT_FAILED } else { USAGE };
+            if error.use_stderr() {
+                // If the stream is closed, the text cannot be written anywhere else.
+                let _ = error.print();
+                return ExitCode::from(wrong);
+            }
+            let written = output::stdout().map(drop).and_then(|()| error.print());
+            let written = written.and_then(|()| io::stdout().flush());
+            return ExitCode::from(text_code(written, wrong));
         }
     };
     // The stage makes its namespaces while the policies are read. If it cannot be started, the run itself tries again
@@ -118,6 +122,22 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
         }
     };
     ExitCode::from(code)
+}
+
+/// Exit code for a help or version text. A reader that has left is no error, as for any program in a pipe.
+fn text_code(written: io::Result<()>, failed: u8) -> u8 {
+    match written {
+        Ok(()) => 0,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(error) => {
+            print_text(
+                "error",
+                &format!("cannot write to standard output: {error}"),
+                None,
+            );
+            failed
+        }
+    }
 }
 
 fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {

@@ -39,12 +39,15 @@ pub(super) struct Inheritance {
     pub(super) gate: OwnedFd,
     /// The client's standard input; `None` selects /dev/null.
     pub(super) stdin: Option<OwnedFd>,
+    /// Mounts for paths of the plan that init may not reach.
+    pub(super) carried: Vec<OwnedFd>,
     pub(super) ports: Ports,
 }
 
 /// Runs init to its end and returns its exit code.
-pub(super) fn main(plan: &Plan, inheritance: &Inheritance) -> i32 {
-    let outcome = run(plan, inheritance);
+pub(super) fn main(plan: &Plan, mut inheritance: Inheritance) -> i32 {
+    let carried = std::mem::take(&mut inheritance.carried);
+    let outcome = run(plan, &inheritance, carried);
     let ended = if plan.is_inherited() {
         Proc::open()
             .at_object(Step::Signals, "/proc")
@@ -62,14 +65,15 @@ pub(super) fn main(plan: &Plan, inheritance: &Inheritance) -> i32 {
     }
 }
 
-fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
+fn run(plan: &Plan, inheritance: &Inheritance, carried: Vec<OwnedFd>) -> Result<(), SetupError> {
     arm_death_signal(plan)?;
     let Entered {
         trees,
         null,
         proc,
         shows_proc,
-    } = enter(plan)?;
+    } = enter(plan, &carried)?;
+    drop(carried);
     // A change of user has cleared the death signal (prctl(2)).
     arm_death_signal(plan)?;
     let watch = trees.watch(plan.tier);
@@ -118,11 +122,11 @@ fn arm_death_signal(plan: &Plan) -> Result<(), SetupError> {
     prctl::set_pdeathsig(signal).at(Step::ArmDeathSignal)
 }
 
-fn enter(plan: &Plan) -> Result<Entered, SetupError> {
+fn enter(plan: &Plan, carried: &[OwnedFd]) -> Result<Entered, SetupError> {
     match plan.tier {
         Tier::Namespace => {
             root::make_private()?;
-            let sources = root::take_sources(&plan.root)?;
+            let sources = root::take_sources(&plan.root, carried)?;
             identity::become_inside_user(plan.identity)?;
             root::build(plan, sources)
         }

@@ -9,7 +9,7 @@ use std::fs::{self, DirBuilder};
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use model::case::{Access, Device, Root, Tier};
@@ -20,7 +20,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::stat::{Mode, fstat};
 use nix::unistd::{chdir, pivot_root, sethostname};
 use sys::marks;
-use sys::mount::{Seal, attach, open_tree, seal};
+use sys::mount::{Seal, attach, make_private as make_tree_private, open_tree, seal};
 
 use super::error::{At as _, SetupError, Step};
 use super::mount_point;
@@ -42,6 +42,9 @@ pub const DEVICE_LINKS: [(&str, &str); 5] = [
 /// The mount may hide any files, because the sources have been taken by then. But the list leaves out /proc: a fresh
 /// procfs can be mounted only while the old one is fully visible.
 const STAGING: [&str; 7] = ["/tmp", "/mnt", "/var", "/opt", "/usr", "/etc", "/sys"];
+
+/// Largest number of mounts that the runner opens for init.
+const MAX_CARRIED: usize = 24;
 
 /// A detached mount and its target.
 pub(super) struct Source {
@@ -125,10 +128,15 @@ pub fn make_private() -> Result<(), SetupError> {
 
 /// Takes every path of the plan and every device as a sealed, detached mount. /dev/null is always included, for the
 /// client's standard input.
-pub(super) fn take_sources(plan: &RootPlan) -> Result<Vec<Source>, SetupError> {
+///
+/// `carried` has mounts for paths that this process may not reach.
+pub(super) fn take_sources(
+    plan: &RootPlan,
+    carried: &[OwnedFd],
+) -> Result<Vec<Source>, SetupError> {
     let mut sources = Vec::new();
     for bind in &plan.binds {
-        sources.push(take(bind)?);
+        sources.push(take(bind, carried)?);
     }
     let listed = plan
         .devices
@@ -147,13 +155,52 @@ pub(super) fn take_sources(plan: &RootPlan) -> Result<Vec<Source>, SetupError> {
     Ok(sources)
 }
 
-fn take(bind: &Bind) -> Result<Source, SetupError> {
+/// Opens the plan's paths that only a capability of root reaches, such as those in a home of mode 0700. In its user
+/// namespace, init does not have this capability over the directories of other users (user_namespaces(7)).
+pub(super) fn carry(plan: &RootPlan) -> Vec<OwnedFd> {
+    let unreachable = plan
+        .binds
+        .iter()
+        .filter(|bind| !is_open_to_root(Path::new(&bind.source)));
+    unreachable
+        .take(MAX_CARRIED)
+        .filter_map(|bind| {
+            // After a failure, init names the path and its errno.
+            let tree = open_tree(&c_path(bind.source.as_bytes()).ok()?).ok()?;
+            make_tree_private(&tree).ok()?;
+            Some(tree)
+        })
+        .collect()
+}
+
+/// True if the modes of the directories above `path` let root search them without a capability.
+fn is_open_to_root(path: &Path) -> bool {
+    let is_open = |status: fs::Metadata| {
+        let for_owner = status.uid() == 0 && status.mode() & 0o100 != 0;
+        for_owner || status.mode() & 0o001 != 0
+    };
+    let mut above = path.ancestors().skip(1);
+    above.all(|directory| fs::metadata(directory).is_ok_and(is_open))
+}
+
+fn take(bind: &Bind, carried: &[OwnedFd]) -> Result<Source, SetupError> {
     let how = match bind.access {
         Access::Read => Seal::Data,
         Access::ReadExecute => Seal::Tree,
         Access::Write => Seal::Writable,
     };
-    let tree = take_tree(&bind.source, how)?;
+    let is_same = |tree: &&OwnedFd| {
+        fstat(tree).is_ok_and(|status| (status.st_dev, status.st_ino) == (bind.device, bind.inode))
+    };
+    let tree = match (take_tree(&bind.source, how), carried.iter().find(is_same)) {
+        (Err(error), Some(tree)) if error.errno == Errno::EACCES as i32 => {
+            let tree = tree.try_clone();
+            let tree = tree.at_object(Step::TakeSource, bind.source.display())?;
+            seal(&tree, how).at_object(Step::TakeSource, bind.source.display())?;
+            tree
+        }
+        (taken, _) => taken?,
+    };
     let status = fstat(&tree).at_object(Step::Describe, bind.source.display())?;
     if (status.st_dev, status.st_ino) != (bind.device, bind.inode) {
         return Err(Errno::ESTALE).at_object(Step::SourceChanged, bind.source.display());

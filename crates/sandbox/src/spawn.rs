@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -29,7 +29,7 @@ use super::error::{At as _, SetupError, Step};
 use super::message::{self, FromStage};
 use super::plan::{Identity, Plan};
 use super::weaken::Protection;
-use super::{identity, reaper};
+use super::{identity, reaper, root};
 
 /// Hidden first argument that starts this executable as the stage.
 pub const STAGE_ARGUMENT: &str = "__stage";
@@ -196,6 +196,11 @@ impl Waiting {
         }
         let mut ends = vec![init_channel.as_raw_fd(), resolver_questions.as_raw_fd()];
         ends.extend(stage.stdin.iter().map(|pipe| pipe.reader.as_raw_fd()));
+        let carried = match plan.identity {
+            Identity::Mapped { .. } => root::carry(&plan.root),
+            Identity::Own { .. } | Identity::Unmapped { .. } => Vec::new(),
+        };
+        ends.extend(carried.iter().map(AsRawFd::as_raw_fd));
         if let Err(error) = send_plan(plan, &stage.control, &ends) {
             return Err(stage.early_end(error));
         }

@@ -58,6 +58,8 @@ struct Ends {
     questions: OwnedFd,
     /// The client's end of its standard input.
     stdin: Option<OwnedFd>,
+    /// Mounts that init may not open itself.
+    carried: Vec<OwnedFd>,
 }
 
 /// Address of the second host: a loopback address that differs from the stub's.
@@ -128,7 +130,7 @@ pub fn main(
             // A copy in init would keep the control socket open after the stage's end. Init replaces descriptor 0
             // later.
             drop(control);
-            sys::process::exit_now(init::main(&plan, &inheritance))
+            sys::process::exit_now(init::main(&plan, inheritance))
         }
         Err(error) => {
             // Writing fails only if the runner has ended.
@@ -195,6 +197,7 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
                 channel: ends.channel,
                 gate: init_gate,
                 stdin: ends.stdin,
+                carried: ends.carried,
                 ports: Ports {
                     stub: port,
                     elsewhere: elsewhere_port.map(|address| address.port()),
@@ -232,13 +235,9 @@ fn receive_plan(control: &UnixStream) -> Result<(Plan, Ends), SetupError> {
     let mut greeting = [0; 1];
     let (_, descriptors) = fds::receive(control, &mut greeting).at(Step::ReceivePlan)?;
     let mut descriptors = descriptors.into_iter();
-    let (Some(memory), Some(channel), Some(questions), stdin, None) = (
-        descriptors.next(),
-        descriptors.next(),
-        descriptors.next(),
-        descriptors.next(),
-        descriptors.next(),
-    ) else {
+    let (Some(memory), Some(channel), Some(questions)) =
+        (descriptors.next(), descriptors.next(), descriptors.next())
+    else {
         return Err(Errno::EBADMSG).at(Step::ReceivePlan);
     };
     let mut file = File::from(memory);
@@ -249,13 +248,17 @@ fn receive_plan(control: &UnixStream) -> Result<(Plan, Ends), SetupError> {
     let plan: Plan = serde_json::from_slice(&text)
         .map_err(|_| Errno::EBADMSG)
         .at(Step::ReceivePlan)?;
-    if plan.client.reads_input != stdin.is_some() {
-        return Err(Errno::EBADMSG).at(Step::ReceivePlan);
-    }
+    let stdin = if plan.client.reads_input {
+        let sent = descriptors.next().ok_or(Errno::EBADMSG);
+        Some(sent.at(Step::ReceivePlan)?)
+    } else {
+        None
+    };
     let ends = Ends {
         channel,
         questions,
         stdin,
+        carried: descriptors.collect(),
     };
     Ok((plan, ends))
 }

@@ -12,7 +12,7 @@ use nix::sys::socket::{
 use tokio::io::unix::AsyncFd;
 
 /// Largest number of descriptors in one message; [`receive`] rejects a message with more.
-const MAX_DESCRIPTORS: usize = 6;
+const MAX_DESCRIPTORS: usize = 32;
 
 /// recvmsg(2): receives one message with its descriptors. Zero bytes mean that the peer has closed the socket.
 ///

@@ -68,10 +68,22 @@ pub fn open_tree(path: &CStr) -> Result<OwnedFd, Errno> {
 /// # Errors
 /// The errno of mount_setattr(2); `ENOSYS` before Linux 5.12.
 pub fn seal(tree: impl AsFd, seal: Seal) -> Result<(), Errno> {
+    set(tree, seal.attributes(), 0)
+}
+
+/// mount_setattr(2): makes the mount `tree` and all mounts below it private (mount_namespaces(7)).
+///
+/// # Errors
+/// As [`seal`].
+pub fn make_private(tree: impl AsFd) -> Result<(), Errno> {
+    set(tree, 0, libc::MS_PRIVATE)
+}
+
+fn set(tree: impl AsFd, attr_set: u64, propagation: u64) -> Result<(), Errno> {
     let attributes = MountAttr {
-        attr_set: seal.attributes(),
+        attr_set,
         attr_clr: 0,
-        propagation: 0,
+        propagation,
         userns_fd: 0,
     };
     // SAFETY: the path is an empty C string; `attributes` has the layout and the size that are passed.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use model::escape::for_terminal;
 use model::evidence::GapKind;
+use sys::streams;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
@@ -36,7 +37,8 @@ impl Passthrough {
     /// # Errors
     /// Returns the errno of starting the thread.
     pub(super) fn to_stdout() -> io::Result<Self> {
-        Self::to(io::stdout().is_terminal(), io::stdout())
+        let is_terminal = io::stdout().is_terminal();
+        Self::to(is_terminal, io::stdout(), streams::stdout_is_open)
     }
 
     /// Starts the thread for standard error.
@@ -44,15 +46,20 @@ impl Passthrough {
     /// # Errors
     /// Returns the errno of starting the thread.
     pub(super) fn to_stderr() -> io::Result<Self> {
-        Self::to(io::stderr().is_terminal(), io::stderr())
+        let is_terminal = io::stderr().is_terminal();
+        Self::to(is_terminal, io::stderr(), || Ok(()))
     }
 
-    fn to(is_terminal: bool, stream: impl Write + Send + 'static) -> io::Result<Self> {
+    fn to(
+        is_terminal: bool,
+        stream: impl Write + Send + 'static,
+        check: fn() -> io::Result<()>,
+    ) -> io::Result<Self> {
         let (pieces, queue) = channel(QUEUED);
         let (done, written) = oneshot::channel();
         let work = move || {
             let mut state = TerminalState::default();
-            let written = write_all(queue, is_terminal, stream, &mut state);
+            let written = write_all(queue, is_terminal, (stream, check), &mut state);
             // The receiver is gone only if the run is over.
             let _ = done.send((written, state));
         };
@@ -104,15 +111,16 @@ impl Passthrough {
     }
 }
 
-/// Writes the queue to the stream. Returns at the first error; the queue then closes, which the loop notices.
+/// Writes the queue to the stream, if the check passes. Returns at the first error; the queue then closes, which the loop notices.
 fn write_all(
     mut queue: Receiver<Vec<u8>>,
     is_terminal: bool,
-    mut stream: impl Write,
+    (mut stream, check): (impl Write, fn() -> io::Result<()>),
     state: &mut TerminalState,
 ) -> io::Result<()> {
     let mut unfinished = Vec::new();
     while let Some(piece) = queue.blocking_recv() {
+        check()?;
         let shown = if is_terminal {
             unfinished.extend_from_slice(&piece);
             let whole = whole_characters(&unfinished);
@@ -227,7 +235,7 @@ mod tests {
             .build()
             .unwrap();
         let shared = Shared::default();
-        let mut passthrough = Passthrough::to(is_terminal, shared.clone()).unwrap();
+        let mut passthrough = Passthrough::to(is_terminal, shared.clone(), || Ok(())).unwrap();
         runtime.block_on(async {
             for piece in pieces {
                 assert!(passthrough.has_space().await);
@@ -275,7 +283,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
-        let mut passthrough = Passthrough::to(false, Broken(kind)).unwrap();
+        let mut passthrough = Passthrough::to(false, Broken(kind), || Ok(())).unwrap();
         runtime.block_on(async {
             while passthrough.has_space().await {
                 passthrough.push(b"x");

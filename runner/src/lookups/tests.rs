@@ -144,7 +144,7 @@ fn the_sandboxs_own_home_temporary_directory_and_proc_hide_nothing() {
         .and("/dev/null", HostObject::Closed);
     for path in [
         "/home/sandbox/made/file",
-        "/tmp/x",
+        "/tmp/y",
         "/dev/shm/x",
         "/dev/null",
     ] {
@@ -162,6 +162,14 @@ fn the_sandboxs_own_home_temporary_directory_and_proc_hide_nothing() {
     ] {
         assert_eq!(host.advice(path, Read), None, "{path}");
     }
+}
+
+#[test]
+fn file_that_the_host_has_below_tmp_is_absent_when_read() {
+    let host = Host::of(&["/tmp/x"]);
+    assert_eq!(host.advice("/tmp/x", Read), never(Reason::Absent));
+    assert_eq!(host.advice("/tmp/x", Write), None);
+    assert_eq!(host.advice("/tmp/y", Read), None);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod outputs;
 mod programs;
 mod redirects;
 mod running;
+mod shown;
 mod starting;
 mod stdin;
 

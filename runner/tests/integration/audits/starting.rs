@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use serde_json::Value;
 
 use super::{Audit, open_directory};
-use crate::kit::Run;
+use crate::kit::{Run, is_root};
 use crate::needs_sandbox;
 
 #[test]
@@ -166,4 +166,35 @@ fn case_refuses_a_program_that_cannot_start_unless_a_report_is_awaited() {
     assert!(stderr.contains("`runner policy init profile NAME --client PROGRAM`"));
     let done = run().json();
     done.assert_verdict(3, "errored");
+}
+
+#[test]
+fn root_starts_below_the_closed_home_of_another_user() {
+    needs_sandbox!();
+    if !is_root() {
+        return;
+    }
+    let directory = open_directory("/var/tmp");
+    let home = directory.path().join("home");
+    let project = home.join("project");
+    fs::create_dir_all(&project).unwrap();
+    fs::copy("/bin/dash", project.join("shell")).unwrap();
+    fs::write(project.join("file"), "text\n").unwrap();
+    fs::write(home.join("secret"), "secret\n").unwrap();
+    std::os::unix::fs::chown(&home, Some(1000), Some(1000)).unwrap();
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
+    let audit = |line: &str| {
+        let audit = Audit::of(["./shell", "-c", line]).in_directory(&project);
+        audit.option("--read=.")
+    };
+    let line = "cat file; cat ../secret || echo $?; echo >new || echo $?";
+    audit(line).run().assert_printed(0, "text\n1\n2\n");
+    Audit::of(["./shell", "-c", "echo alone"])
+        .in_directory(&project)
+        .run()
+        .assert_printed(0, "alone\n");
+    Run::case_b()
+        .client(project.join("shell"))
+        .json()
+        .assert_verdict(3, "errored");
 }

@@ -186,3 +186,34 @@ fn a_file_that_is_a_mount_is_written_where_it_lies() {
     // The file under the mounts is unchanged.
     assert_eq!(fs::read_to_string(&path).unwrap(), EARLIER);
 }
+
+#[test]
+fn lost_output_has_the_same_answer_closed_or_full() {
+    needs_sandbox!();
+    for (arguments, code) in [
+        ("--help", 2),
+        ("--version", 2),
+        ("--version --verbose", 2),
+        ("policy list", 2),
+        ("audit --help", 125),
+        ("case-b", 3),
+        ("audit -- echo text", 125),
+        // Nothing is lost.
+        ("audit -- true", 0),
+    ] {
+        for redirection in [">&-", ">/dev/full", ">/dev/null"] {
+            let line = format!("exec \"$0\" {arguments} {redirection}");
+            let mut shell = Command::new("/bin/sh");
+            shell.args(["-c", &line]).arg(runner());
+            let output = shell.output().unwrap();
+            let expected = if redirection == ">/dev/null" { 0 } else { code };
+            assert_eq!(
+                output.status.code(),
+                Some(expected),
+                "{arguments} {redirection}"
+            );
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(stderr.contains("error: "), expected != 0, "{stderr}");
+        }
+    }
+}
