@@ -71,6 +71,8 @@ pub(crate) fn build(
         tier: prepared.plan.tier,
         tier_because: passed_over.map(because),
         verdict,
+        not_judged: workload.not_judged(),
+        not_reviewed: workload.not_reviewed(),
         unsound: check::unsound(&evidence),
         kernel_refuses: check::kernel_refuses(&evidence),
         checks,

@@ -136,6 +136,9 @@ pub(crate) struct RunOptions {
     /// Refuse to run if the case file has another SHA-256
     #[arg(long, value_name = "SHA256", value_parser = values::sha256, help_heading = help::SANDBOX)]
     pub require_case: Option<String>,
+    /// Refuse to run if the case has a rule whose reason ends with `not reviewed`
+    #[arg(long, help_heading = help::SANDBOX)]
+    pub require_reviewed: bool,
     /// Write a report: human, json, junit, markdown, html or sarif; without a file, to standard output. May be given
     /// again
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = values::report(), help_heading = help::OUTPUT)]
@@ -315,6 +318,9 @@ pub(crate) enum PolicyCommand {
     },
     /// Check files without running anything; exit 2 if one is wrong
     Check {
+        /// Also count a case as wrong if it has a rule whose reason ends with `not reviewed`
+        #[arg(long)]
+        require_reviewed: bool,
         /// Case or profile files
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,

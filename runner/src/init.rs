@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::time::SystemTime;
 
 use judge::observed::{Observed, observed};
+use model::case::expect::NOT_REVIEWED;
 use model::escape::visible;
 use model::evidence::{Evidence, Exit};
 use model::quote::shown_path;
@@ -88,7 +89,7 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     }
     let now = rfc3339(SystemTime::now());
     let date = now.get(..10).unwrap_or(&now);
-    let reason = format!("seen on {date}, not reviewed");
+    let reason = format!("seen on {date}, {NOT_REVIEWED}");
     let runs: Vec<&Evidence> = runs.iter().collect();
     let Observed { expect, refused } = observed(&runs, &reason);
     let about = [format!(

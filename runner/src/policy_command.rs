@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use model::quote::shown_path;
 use model::schema;
+use model::text::count;
 use policy::elf_deps::{ElfDeps, ElfError};
 use policy::{self, Entry, Kind, PolicyError, Reference, init};
 use report::json;
@@ -60,7 +61,10 @@ pub(crate) fn run(
     let outcome = match action {
         PolicyAction::List => list(out)?,
         PolicyAction::Show(policy) => show(policy, out)?,
-        PolicyAction::Check(files) => check(files, out)?,
+        PolicyAction::Check {
+            files,
+            require_reviewed,
+        } => check(files, *require_reviewed, out)?,
         PolicyAction::Schema(form) => print_schema(*form, out)?,
         PolicyAction::Init(action) => start(action, out)?,
     };
@@ -74,6 +78,7 @@ fn list(out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
         kind,
         sha256,
         summary,
+        ..
     } in policy::list().map_err(PolicyCommandError::Policy)?
     {
         writeln!(out, "{name:<11} {:<8} {sha256}  {summary}", kind.word())?;
@@ -118,18 +123,32 @@ fn start(action: &InitAction, out: &mut impl Write) -> Result<Outcome, PolicyCom
 }
 
 /// Writes one line for a valid file. Writes the error, its causes and a hint for a wrong one, then checks the next.
-fn check(files: &[PathBuf], out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
+fn check(
+    files: &[PathBuf],
+    require_reviewed: bool,
+    out: &mut impl Write,
+) -> Result<Outcome, PolicyCommandError> {
     let mut outcome = Outcome::Good;
     for file in files {
         match policy::check(&Reference::File(file.clone())) {
-            Ok(entry) => writeln!(
-                out,
-                "ok: {}: {} {} {}",
-                shown_path(file),
-                entry.kind.word(),
-                entry.name,
-                entry.sha256
-            )?,
+            Ok(entry) => {
+                let (word, rules) = match entry.not_reviewed {
+                    0 => ("ok", String::new()),
+                    rules if require_reviewed => {
+                        outcome = Outcome::Bad;
+                        ("wrong", not_reviewed(rules))
+                    }
+                    rules => ("ok", not_reviewed(rules)),
+                };
+                writeln!(
+                    out,
+                    "{word}: {}: {} {} {}{rules}",
+                    shown_path(file),
+                    entry.kind.word(),
+                    entry.name,
+                    entry.sha256
+                )?;
+            }
             Err(error) => {
                 outcome = Outcome::Bad;
                 explain(&error, &hint(&error, file), out)?;
@@ -137,6 +156,10 @@ fn check(files: &[PathBuf], out: &mut impl Write) -> Result<Outcome, PolicyComma
         }
     }
     Ok(outcome)
+}
+
+fn not_reviewed(rules: usize) -> String {
+    format!(", {} not reviewed", count(rules, "rule"))
 }
 
 /// Hint for a wrong file. If the argument is the name of a built-in policy, the hint says so.
@@ -183,6 +206,35 @@ mod tests {
         (outcome, String::from_utf8(out).unwrap())
     }
 
+    fn of_files(files: Vec<PathBuf>) -> PolicyAction {
+        PolicyAction::Check {
+            files,
+            require_reviewed: false,
+        }
+    }
+
+    #[test]
+    fn rules_that_nobody_has_reviewed_are_counted_and_can_be_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("mine.toml");
+        let case = "schema = \"runner.case/1\"\nname = \"mine\"\n[client]\nprogram = \"/bin/true\"\n\
+                    [[expect.programs.rule]]\nprogram = \"/bin/a\"\nreason = \"seen on 2026-11-30, not reviewed\"\n\
+                    [[expect.programs.rule]]\nprogram = \"/bin/b\"\nreason = \"runs a tool\"\n";
+        fs::write(&file, case).unwrap();
+        let (outcome, text) = output(of_files(vec![file.clone()]));
+        assert_eq!(outcome, Outcome::Good);
+        assert!(
+            text.starts_with("ok: ") && text.ends_with(", 1 rule not reviewed\n"),
+            "{text}"
+        );
+        let (outcome, text) = output(PolicyAction::Check {
+            files: vec![file],
+            require_reviewed: true,
+        });
+        assert_eq!(outcome, Outcome::Bad);
+        assert!(text.starts_with("wrong: "), "{text}");
+    }
+
     #[test]
     fn the_list_has_name_kind_digest_and_summary() {
         let (outcome, text) = output(PolicyAction::List);
@@ -202,7 +254,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("mine.toml");
         fs::write(&file, text).unwrap();
-        let (outcome, text) = output(PolicyAction::Check(vec![file.clone()]));
+        let (outcome, text) = output(of_files(vec![file.clone()]));
         assert_eq!(outcome, Outcome::Good);
         let listed = policy::list().unwrap();
         let entry = listed.iter().find(|entry| entry.name == "reference");
@@ -221,7 +273,7 @@ mod tests {
         let case = policy::text("case-a").unwrap();
         fs::write(&good, case).unwrap();
         fs::write(&bad, case.replace("timeout", "timout")).unwrap();
-        let (outcome, text) = output(PolicyAction::Check(vec![bad, absent, good]));
+        let (outcome, text) = output(of_files(vec![bad, absent, good]));
         assert_eq!(outcome, Outcome::Bad);
         let lines: Vec<_> = text.lines().collect();
         assert!(
@@ -245,9 +297,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_is_told_from_a_built_in_name() {
-        let (_, text) = output(PolicyAction::Check(vec!["case-a".into()]));
+        let (_, text) = output(of_files(vec!["case-a".into()]));
         assert!(text.contains("`runner policy show case-a`"), "{text}");
-        let (_, text) = output(PolicyAction::Check(vec!["case-z".into()]));
+        let (_, text) = output(of_files(vec!["case-z".into()]));
         assert!(text.contains("`runner policy init case NAME`"), "{text}");
     }
 

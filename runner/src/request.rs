@@ -137,7 +137,12 @@ pub(crate) enum PolicyAction {
     /// Print the built-in file of this name.
     Show(Reference),
     /// Parse the files.
-    Check(Vec<PathBuf>),
+    Check {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// True if a case with rules that nobody has reviewed is wrong.
+        require_reviewed: bool,
+    },
     /// Print a schema.
     Schema(SchemaForm),
     /// Print a file to start from.

@@ -59,6 +59,26 @@ impl Workload {
         }
     }
 
+    /// Kinds of evidence that the case does not judge; empty for an audit.
+    pub(crate) fn not_judged(&self) -> Vec<String> {
+        match self {
+            Self::Client { expect, .. } | Self::Inline { expect, .. } => {
+                expect.not_judged().into_iter().map(str::to_owned).collect()
+            }
+            Self::Program(_) => Vec::new(),
+        }
+    }
+
+    /// Number of rules of the case that nobody has reviewed.
+    pub(crate) fn not_reviewed(&self) -> u64 {
+        match self {
+            Self::Client { expect, .. } | Self::Inline { expect, .. } => {
+                expect.not_reviewed() as u64
+            }
+            Self::Program(_) => 0,
+        }
+    }
+
     /// Purpose of the run.
     pub(crate) fn purpose(&self) -> Purpose {
         match self {

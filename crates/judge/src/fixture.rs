@@ -53,6 +53,8 @@ pub fn report(mut run: Fixture) -> Report {
         side_requests: &expect.side_requests,
     };
     rules.explain(&mut run.evidence);
+    let not_judged = expect.not_judged().into_iter().map(str::to_owned).collect();
+    let not_reviewed = expect.not_reviewed() as u64;
     let word = |word: &str| Arg::Word(word.to_owned());
     Report {
         runner: Runner {
@@ -100,6 +102,8 @@ pub fn report(mut run: Fixture) -> Report {
         tier_because: None,
         verdict,
         checks,
+        not_judged,
+        not_reviewed,
         unsound: unsound(&run.evidence),
         kernel_refuses: kernel_refuses(&run.evidence),
         evidence: run.evidence,

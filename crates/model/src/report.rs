@@ -46,6 +46,10 @@ pub struct Report {
     /// only the checks of any program. Those of the options, [`BASELINE`](crate::finding::BASELINE) and
     /// [`FAIL_ON`](crate::finding::FAIL_ON), come last.
     pub checks: Vec<Finding>,
+    /// Kinds of evidence that the case does not judge.
+    pub not_judged: Vec<String>,
+    /// Number of rules of the case that nobody has reviewed.
+    pub not_reviewed: u64,
     /// Losses of the run itself, one phrase each; a run with losses cannot pass.
     pub unsound: Vec<String>,
     /// True if the probes show that the kernel refuses every other attempt.

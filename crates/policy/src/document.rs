@@ -127,16 +127,20 @@ impl Document {
                 (self.declared_kind(&table)?, summary.map(str::to_owned))
             }
         };
-        let name = match kind {
-            Kind::Case => self.case()?.name,
-            Kind::Profile => self.profile()?.name,
-            Kind::Audit => self.audit()?.name,
+        let (name, not_reviewed) = match kind {
+            Kind::Case => {
+                let case = self.case()?;
+                (case.name, case.expect.not_reviewed())
+            }
+            Kind::Profile => (self.profile()?.name, 0),
+            Kind::Audit => (self.audit()?.name, 0),
         };
         Ok(Entry {
             name,
             kind,
             sha256: self.origin.sha256.clone(),
             summary: summary.unwrap_or_default(),
+            not_reviewed,
         })
     }
 

@@ -99,6 +99,8 @@ pub struct Entry {
     pub sha256: String,
     /// Summary, one line.
     pub summary: String,
+    /// Number of rules of a case that nobody has reviewed.
+    pub not_reviewed: usize,
 }
 
 /// Returns the schema of a file of this kind.

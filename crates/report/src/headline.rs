@@ -68,7 +68,7 @@ pub(super) fn headline(report: &Report) -> Headline {
     }
 }
 
-/// `case-b: 2 checks failed, 31 passed, 2 skipped`
+/// `case-b: 2 checks failed, 31 passed, 2 skipped, 5 rules not reviewed; not judged: records`
 fn judged(report: &Report) -> String {
     let ranked = [
         Status::Failed,
@@ -86,6 +86,13 @@ fn judged(report: &Report) -> String {
     };
     for (number, word) in counts {
         text.push_str(&format!(", {number} {word}"));
+    }
+    if report.not_reviewed > 0 {
+        let rules = count(report.not_reviewed as usize, "rule");
+        text.push_str(&format!(", {rules} not reviewed"));
+    }
+    if !report.not_judged.is_empty() {
+        text.push_str(&format!("; not judged: {}", report.not_judged.join(", ")));
     }
     text
 }

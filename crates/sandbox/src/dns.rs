@@ -1,7 +1,8 @@
 //! DNS queries (RFC 1035) as evidence: the names that a datagram asks for, and the answer "no such name".
 //!
 //! Pure functions over bytes of a hostile program; no sockets, no ledger. No crate is used: a name is evidence byte for
-//! byte, while DNS libraries normalise or reject odd names. The answer is a header and the echoed questions.
+//! byte, while DNS libraries normalise or reject odd names. The answer is a header and the echoed questions; `localhost`
+//! has the address that it has by definition (RFC 6761, 6.3).
 
 use std::fmt::Write as _;
 
@@ -124,6 +125,37 @@ pub(crate) fn answer(datagram: &[u8], parsed: &Result<Query, NoQuery>) -> Option
     answer.extend([0; 6]);
     // The questions keep their offset, so that compression pointers in them stay valid.
     answer.extend(datagram.get(HEADER_BYTES..end)?);
+    Some(answer)
+}
+
+/// Answer to an ordinary query for the address of `localhost`: 127.0.0.1, and none of IPv6, where the stub does not
+/// listen. Returns `None` for any other query. The name is never asked of a server, so it is no evidence.
+pub(crate) fn of_localhost(datagram: &[u8], query: &Query) -> Option<Vec<u8>> {
+    let [
+        Asked {
+            name,
+            kind,
+            odd: None,
+        },
+    ] = query.questions.as_slice()
+    else {
+        return None;
+    };
+    let record: &[u8] = match (name.as_str(), kind.as_str()) {
+        // The name of the question, A, IN, no lifetime, four bytes.
+        ("localhost", "A") => &[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1],
+        ("localhost", "AAAA") => &[],
+        _ => return None,
+    };
+    let [id @ .., flags, _, _, _] = datagram.first_chunk::<6>()?;
+    let mut answer = Vec::with_capacity(query.end + record.len());
+    answer.extend(id);
+    answer.push(RESPONSE | flags & (OPCODE | RECURSION_DESIRED));
+    answer.push(RECURSION_AVAILABLE);
+    let answers = u8::from(!record.is_empty());
+    answer.extend([0, 1, 0, answers, 0, 0, 0, 0]);
+    answer.extend(datagram.get(HEADER_BYTES..query.end)?);
+    answer.extend(record);
     Some(answer)
 }
 

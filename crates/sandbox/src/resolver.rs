@@ -248,8 +248,13 @@ impl Unreported {
     /// Records the questions of a datagram and returns its answer.
     fn record(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
         let parsed = dns::parse(datagram);
-        let answer = dns::answer(datagram, &parsed);
         let odd = self.odd(datagram, &parsed);
+        if let (Ok(query), None) = (&parsed, &odd)
+            && let Some(answer) = dns::of_localhost(datagram, query)
+        {
+            return Some(answer);
+        }
+        let answer = dns::answer(datagram, &parsed);
         let questions = parsed.map_or_else(|_| vec![malformed()], |query| query.questions);
         for asked in questions {
             let asked = Asked {

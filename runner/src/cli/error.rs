@@ -75,6 +75,12 @@ pub(crate) enum UsageError {
         /// The option.
         option: &'static str,
     },
+    /// The case has rules that nobody has reviewed, and `--require-reviewed` was given.
+    #[error("the case has {rules} that nobody has reviewed")]
+    NotReviewed {
+        /// Number of rules, with its noun.
+        rules: String,
+    },
     /// The file to write exists.
     #[error("{path} exists")]
     FileExists {
@@ -151,6 +157,10 @@ impl UsageError {
             Self::NoStub => "leave out `--stub none` or {base_url}".into(),
             Self::ClientOfCase { option } => {
                 format!("leave out {option}, or change [client] in the case")
+            }
+            Self::NotReviewed { .. } => {
+                "read each rule whose reason ends with `not reviewed`, and say why it is right"
+                    .into()
             }
             Self::FileExists { .. } => "name another file, or remove this one".into(),
             Self::NotUtf8 => "start the program by a script that holds the word".into(),

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 
 use model::case::{Case, Tier};
 use model::profile::{Profile, Settings};
+use model::text::count;
 use policy::{self, Reference};
 use report::Form;
 
@@ -150,6 +151,12 @@ fn run_request(
     let reports = reports::targets(options.report.clone())?;
     let mut case = policy::case(case).map_err(UsageError::Case)?;
     require_digest(&case, options.require_case.clone())?;
+    let not_reviewed = case.expect.not_reviewed();
+    if options.require_reviewed && not_reviewed > 0 {
+        return Err(UsageError::NotReviewed {
+            rules: count(not_reviewed, "rule"),
+        });
+    }
     let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
     set_limits(&mut case.sandbox.limits, &options.limit, options.timeout)?;
     if let Some(name) = &options.stub {
@@ -243,7 +250,13 @@ fn policy_action(
     Ok(match command {
         PolicyCommand::List => PolicyAction::List,
         PolicyCommand::Show { policy } => PolicyAction::Show(Reference::parse(&policy)),
-        PolicyCommand::Check { files } => PolicyAction::Check(files),
+        PolicyCommand::Check {
+            files,
+            require_reviewed,
+        } => PolicyAction::Check {
+            files,
+            require_reviewed,
+        },
         PolicyCommand::Schema { form } => PolicyAction::Schema(form),
         PolicyCommand::Init { command } => PolicyAction::Init(init_action(command, search_path)?),
     })

@@ -34,11 +34,12 @@ pub(super) async fn readable(
     {
         return Read::Left(read_pending(pipe.get_ref()));
     }
-    let mut piece = vec![0; PIECE];
     loop {
         let Ok(mut guard) = pipe.readable().await else {
             return Read::End;
         };
+        // Not before: the loop makes this future anew for each of its steps.
+        let mut piece = vec![0; PIECE];
         match nix::unistd::read(pipe.get_ref(), &mut piece) {
             Err(Errno::EAGAIN) => guard.clear_ready(),
             Err(Errno::EINTR) => {}

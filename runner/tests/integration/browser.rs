@@ -82,7 +82,7 @@ fn markup_of_a_hostile_client_is_text_in_a_browser() {
     browser.open(&page.path);
     assert_eq!(
         browser.evaluate("document.title"),
-        "FAILED case-b: 6 checks failed, 28 passed, 2 skipped"
+        "FAILED case-b: 6 checks failed, 28 passed, 5 skipped; not judged: programs"
     );
     let foreign = "document.querySelectorAll('script,img,iframe,object,embed,base,link,form,input,b,i,\
         meta[http-equiv=refresh],[style],[onload],[onerror],[onfocus],[src]').length";
@@ -130,7 +130,7 @@ fn a_page_asks_for_nothing_and_breaks_no_policy() {
     let mut browser = needs_browser!();
     for (verdict, page) in pages() {
         browser.open(&page.path);
-        let word = "document.querySelector('h1 .word').textContent.split(' ').pop()";
+        let word = "document.querySelector('h1 .word').textContent.match(/[A-Z]{4,}/)[0]";
         assert_eq!(browser.evaluate(word), verdict);
         let asked: Vec<_> = browser.told("Network.requestWillBeSent");
         let asked: Vec<_> = asked

@@ -254,3 +254,27 @@ fn init_keeps_a_file_that_exists() {
     let file = fs::read_to_string(made.path().join("made.toml")).unwrap();
     assert_eq!(file, "mine");
 }
+
+#[test]
+fn rules_that_nobody_has_reviewed_are_in_the_headline_and_can_be_refused() {
+    needs_program!("/usr/bin/python3");
+    let made = project("", "");
+    init(&made, &["/usr/bin/python3", "agent.py", "hello"]);
+    let run = || Run::case("run").argument(made.path().join("made.toml"));
+    let output = run().output();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = said.lines().next().unwrap();
+    assert!(
+        line.ends_with(", 2 rules not reviewed; not judged: records"),
+        "{line}"
+    );
+    let refused = run().argument("--require-reviewed").output();
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    assert!(told.contains("2 rules that nobody has reviewed"), "{told}");
+    let file = made.path().join("made.toml");
+    let case = fs::read_to_string(&file).unwrap();
+    let reviewed = case.replace(", not reviewed", ", and right");
+    fs::write(&file, reviewed).unwrap();
+    run().argument("--require-reviewed").json().assert_passed();
+}

@@ -192,6 +192,6 @@ pub const RULES: [Rule; 19] = [
         "The connections to the stub, the events that the stub sent, and the content of bytes that are no request are not compared."),
     rule("own-path", &[], &[(Act::Own, "evidence.attempts.program evidence.processes.program evidence.processes.args evidence.processes.args.text")],
         "The path of the client's own program reads {client}: without a mount namespace it is that of the host."),
-    rule("circumstances", &[], &[(Act::Ignore, "schema runner host case verdict findings tier started_at duration_ms client.program client.sha256 client.from client.profile client.args client.stdin client.hidden_directory client.env_names client.settings client.left_out client.limit isolation checks baseline evidence.gaps evidence.attempts.layer evidence.attempts.expected evidence.names.expected evidence.files.expected")],
+    rule("circumstances", &[], &[(Act::Ignore, "schema runner host case verdict not_judged not_reviewed findings tier started_at duration_ms client.program client.sha256 client.from client.profile client.args client.stdin client.hidden_directory client.env_names client.settings client.left_out client.limit isolation checks baseline evidence.gaps evidence.attempts.layer evidence.attempts.expected evidence.names.expected evidence.files.expected")],
         "The program, its environment, the sandbox, the duration and the judgement of a run are not what the client does."),
 ];

@@ -9,6 +9,9 @@ use crate::profile::{
     BetaFamily, ExpectedAttempt, Files, Names, Profile, RecordNames, SideRequest, TextPattern,
 };
 
+/// End of the reason of a rule that nobody has reviewed.
+pub const NOT_REVIEWED: &str = "not reviewed";
+
 /// Expected behaviour of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectations {
@@ -238,6 +241,34 @@ impl Expectations {
             files: files.map(|files| files.of_client(uid)),
             ..self.clone()
         }
+    }
+
+    /// Kinds of evidence without a table, for people.
+    pub fn not_judged(&self) -> Vec<&'static str> {
+        let kinds = [
+            (self.requests.is_none(), "requests"),
+            (self.records.is_none(), "records"),
+            (self.files.is_none(), "files"),
+            (self.exit.is_none(), "exit code"),
+            (self.programs.is_none(), "programs"),
+        ];
+        let absent = kinds.into_iter().filter(|(is_absent, _)| *is_absent);
+        absent.map(|(_, kind)| kind).collect()
+    }
+
+    /// Number of rules that nobody has reviewed, by the end of their reason.
+    pub fn not_reviewed(&self) -> usize {
+        let requests = self.requests.iter().flat_map(|all| &all.rules);
+        let requests = requests.map(|rule| &rule.reason);
+        let files = self.files.iter();
+        let files = files.flat_map(|files| files.expected.iter().chain(&files.transient));
+        let files = files.map(|rule| &rule.reason);
+        let programs = self.programs.iter().flatten().map(|rule| &rule.reason);
+        let attempts = self.attempts.iter().map(|rule| &rule.reason);
+        let reasons = requests.chain(files).chain(programs).chain(attempts);
+        reasons
+            .filter(|reason| reason.ends_with(NOT_REVIEWED))
+            .count()
     }
 
     /// Header of the requests for the turn that carries the credential, if a rule names one.

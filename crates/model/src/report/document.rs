@@ -37,6 +37,12 @@ pub struct Document<'a> {
     pub case: Cow<'a, Policy>,
     /// Verdict of the whole run. That of an audit is of its gates, `--fail-on` and `--baseline`: `audited` without one.
     pub verdict: Verdict,
+    /// Kinds of evidence that the case does not judge; absent for an audit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_judged: Vec<Cow<'a, str>>,
+    /// Number of rules of the case that nobody has reviewed; absent if there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_reviewed: u64,
     /// Findings of an audit; absent for a case, whose failed checks are its findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub findings: Option<AuditFindings>,
@@ -101,6 +107,8 @@ impl<'a> Document<'a> {
             host: Cow::Borrowed(&report.host),
             case: Cow::Borrowed(&report.case),
             verdict: report.verdict,
+            not_judged: report.not_judged.iter().map(Cow::from).collect(),
+            not_reviewed: report.not_reviewed,
             findings: report.findings(),
             tier: report.tier,
             started_at: report.started_at(),
@@ -128,6 +136,14 @@ impl<'a> Document<'a> {
             evidence: Cow::Borrowed(evidence),
         }
     }
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Document<'static> {

@@ -52,6 +52,30 @@ fn a_query_is_read_and_answered_with_no_such_name() {
 }
 
 #[test]
+fn localhost_has_its_address_and_no_other_name_has_one() {
+    let ask = |name: &str, kind| {
+        let datagram = datagram(1, &encoded(&labels(name), kind));
+        let query = parse(&datagram).unwrap();
+        of_localhost(&datagram, &query)
+            .map(|answer| (answer[3], answer[7], answer[datagram.len()..].to_vec()))
+    };
+    let record = vec![0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1];
+    assert_eq!(ask("localhost", 1), Some((0x80, 1, record)));
+    assert_eq!(ask("localhost", 28), Some((0x80, 0, Vec::new())));
+    for (name, kind) in [
+        ("localhost", 16),
+        ("LocalHost", 1),
+        ("a.localhost", 1),
+        ("localhosts", 1),
+    ] {
+        assert_eq!(ask(name, kind), None, "{name}");
+    }
+    let two = [encoded(&labels("localhost"), 1), encoded(&labels("b"), 1)].concat();
+    let two = datagram(2, &two);
+    assert_eq!(of_localhost(&two, &parse(&two).unwrap()), None);
+}
+
+#[test]
 fn other_bytes_of_a_name_are_escaped_and_unknown_types_numbered() {
     let name = [b"a.b\\".to_vec(), b"\x00 \xFF".to_vec(), b"Co_m".to_vec()];
     let query = datagram(1, &encoded(&name, 65));

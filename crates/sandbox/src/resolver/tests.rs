@@ -56,6 +56,19 @@ fn receive_all(runner: &OwnedFd) -> (Vec<String>, u64, Option<u64>) {
     (names, total, missing)
 }
 
+#[test]
+fn localhost_is_answered_and_no_question() {
+    let mut unreported = Unreported::default();
+    let answer = unreported.record(&query("localhost")).unwrap();
+    assert!(answer.ends_with(&[127, 0, 0, 1]));
+    assert_eq!(unreported.next(), None);
+    // A further byte makes the datagram an odd one, which is evidence.
+    let odd = [query("localhost"), vec![0]].concat();
+    let answer = unreported.record(&odd).unwrap();
+    assert!(!answer.ends_with(&[127, 0, 0, 1]));
+    assert!(unreported.next().is_some());
+}
+
 #[tokio::test]
 async fn a_question_is_answered_and_told_at_once() {
     let (mut resolver, address, runner) = resolver();

@@ -20,7 +20,7 @@ use super::seen::{BOUNDS, Known, Seen, TreePath};
 /// Largest number of directories on a path: more than the longest path has.
 const MAX_PARENTS: usize = 4096;
 /// Buffer size of one read, in bytes; the queue has at most 16,384 events.
-const PIECE: usize = 64 * 1024;
+const PIECE: usize = 16 * 1024;
 
 /// The group, and the directories known from its events.
 #[derive(Debug)]

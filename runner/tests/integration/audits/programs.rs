@@ -156,3 +156,20 @@ fn bash_opens_no_connection_by_its_own_devices() {
         assert_eq!(audited.attempts(), ["192.0.2.5:25 ENETUNREACH"]);
     });
 }
+
+/// glibc asks the resolver for the IPv6 address, which /etc/hosts does not have.
+#[test]
+fn localhost_is_no_name_asked_for() {
+    needs_program!("/usr/bin/python3");
+    let script = "import socket\n\
+                  print({found[4][0] for found in socket.getaddrinfo('localhost', 80)})\n\
+                  try: socket.getaddrinfo('localhost', 80, socket.AF_INET6)\n\
+                  except socket.gaierror: print('none')\n\
+                  try: socket.getaddrinfo('localhost.example', 80)\n\
+                  except socket.gaierror: print('none')";
+    let audit = || Audit::of(["/usr/bin/python3", "-c", script]);
+    as_both(audit, |audited| {
+        audited.assert_printed(0, "{'127.0.0.1'}\nnone\nnone\n");
+        assert_eq!(audited.names(), ["localhost.example"]);
+    });
+}
