@@ -32,6 +32,11 @@ const MAX_SCRIPTS: usize = 5;
 
 const LOADER: &str = "loader";
 
+/// Table of path rules for the client of a profile.
+const OF_PROFILE: &str = "[[paths]] of the profile";
+/// Table of path rules for a client inside a case.
+const OF_CASE: &str = "[[client.paths]] of the case (`--read` of `runner init`)";
+
 /// A program that cannot start.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[error("cannot start {program}: {need}")]
@@ -53,6 +58,8 @@ struct Surroundings<'a> {
     /// PATH of the caller.
     callers_path: Option<OsString>,
     purpose: Purpose,
+    /// Table of path rules, for a judged program.
+    rules: &'static str,
 }
 
 /// Refuses a program that cannot start, with one message in place of a report. A case whose report a program or a
@@ -97,6 +104,10 @@ pub(crate) fn check(request: &RunRequest, plan: &Plan, file: &Path) -> Result<()
         environment: &plan.client.environment,
         callers_path: std::env::var_os("PATH"),
         purpose,
+        rules: match request.workload {
+            Workload::Inline { .. } => OF_CASE,
+            Workload::Client { .. } | Workload::Program(_) => OF_PROFILE,
+        },
     };
     surroundings.check(path)
 }
@@ -222,10 +233,10 @@ impl Surroundings<'_> {
             )),
             Inside::Hidden => {
                 let hint = match self.purpose {
-                    Purpose::Judge if what == LOADER => {
+                    Purpose::Judge if self.rules == OF_PROFILE && what == LOADER => {
                         "`runner policy init profile NAME --client PROGRAM` prints the rules that show it and its libraries".to_owned()
                     }
-                    Purpose::Judge if is_system(path) => {
+                    Purpose::Judge if self.rules == OF_PROFILE && is_system(path) => {
                         "add /usr, /bin, /lib and /lib64 to [[paths]] of the profile; `runner policy show audit` has them".to_owned()
                     }
                     Purpose::Judge | Purpose::Audit => self.show(&self.roots(path), None),
@@ -320,8 +331,9 @@ impl Surroundings<'_> {
                 let roots: Vec<String> = roots.collect();
                 let variable = variable.map(|value| format!(", and set {value}"));
                 format!(
-                    "add {} to [[paths]] of the profile, with access = \"read-execute\"{}",
+                    "add {} to {}, with access = \"read-execute\"{}",
                     roots.join(" and "),
+                    self.rules,
                     variable.unwrap_or_default()
                 )
             }
