@@ -17,7 +17,7 @@ pub(super) fn fields(run: &JudgedRun) -> Outcome {
         return not_asked("no rule of the requests lists the fields of its body");
     }
     let mut number = 0;
-    for (rule, post) in run.turns()? {
+    for (rule, post) in run.bodies(asks)? {
         let Some(expected) = &rule.body.fields else {
             continue;
         };

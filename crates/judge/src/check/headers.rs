@@ -33,7 +33,7 @@ pub(super) fn api_key_present(run: &JudgedRun) -> Outcome {
     let Some(usual) = run.expect.credential_header() else {
         return not_asked("no rule of the requests names the header of the credential");
     };
-    run.posts()?;
+    run.some_request()?;
     for request in &run.evidence.requests {
         let (header, is_required) = match run.rule_of(request).map(|rule| &rule.auth) {
             None => (usual, false),
@@ -92,7 +92,11 @@ pub(super) fn authorization_absent(run: &JudgedRun) -> Outcome {
         Some(_) => {}
         None => return not_asked("no rule of the requests names the header of the credential"),
     }
-    for (_, post) in run.posts()? {
+    run.some_request()?;
+    let with_credential = run
+        .ruled()
+        .filter(|(rule, _)| matches!(rule.auth, Auth::Header(_)));
+    for (_, post) in with_credential {
         let values = post.header("authorization");
         if !values.is_empty() {
             return Deviation::new("The message request carries authorization.")
@@ -111,7 +115,7 @@ pub(super) fn user_agent(run: &JudgedRun) -> Outcome {
     if !rules.any(|rule| rule.user_agent.is_some()) {
         return not_asked("no rule of the requests has a user agent");
     }
-    run.posts()?;
+    run.some_request()?;
     let field = match &run.expect.records {
         Some(Records::AgentStream(stream)) => stream.names.as_ref(),
         Some(Records::JsonLines) | None => None,
@@ -222,7 +226,7 @@ pub(super) fn preflight_unauthenticated(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn nothing_else(run: &JudgedRun) -> Outcome {
-    run.posts()?;
+    run.some_request()?;
     for (rule, request) in run.ruled() {
         let Some(known) = &rule.headers.allowed else {
             continue;

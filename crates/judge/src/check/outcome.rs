@@ -184,12 +184,40 @@ impl<'a> JudgedRun<'a> {
         }
     }
 
+    /// Skips a check without its object: a message request, or, in a case without a protocol, any request of a rule.
+    pub(super) fn some_request(&self) -> Result<(), NotPassed> {
+        let mut rules = self.rules()?.rules.iter();
+        if rules.any(|rule| rule.protocol.is_some()) {
+            return self.posts().map(drop);
+        }
+        match self.ruled().next() {
+            Some(_) => Ok(()),
+            None => absent("there was no request of a rule"),
+        }
+    }
+
+    /// Requests whose bodies a rule judges: those for the turn, and all of rules without a protocol; never empty.
+    pub(super) fn bodies(
+        &self,
+        asks: impl Fn(&'a RequestRule) -> bool,
+    ) -> Result<Vec<Ruled<'a>>, NotPassed> {
+        let is_judged = |(rule, request): &Ruled<'a>| {
+            asks(rule) && (rule.protocol.is_none() || is_turn(request))
+        };
+        let found: Vec<_> = self.ruled().filter(is_judged).collect();
+        if found.is_empty() {
+            absent("there was no message request")
+        } else {
+            Ok(found)
+        }
+    }
+
     /// Requests that must carry no credential.
     pub(super) fn preflights(&self) -> impl Iterator<Item = Ruled<'a>> {
         self.ruled().filter(|(rule, _)| rule.auth == Auth::None)
     }
 
-    /// Requests of [`JudgedRun::turns`] with the shapes of their bodies, whose rule has an expectation; never empty.
+    /// Requests of [`JudgedRun::bodies`] with the shapes of their bodies and the expectation of their rule; never empty.
     pub(super) fn shapes<T>(
         &self,
         expectation: impl Fn(&'a RequestRule) -> Option<T>,
@@ -199,7 +227,7 @@ impl<'a> JudgedRun<'a> {
             return not_asked("no rule of the requests asks for this part of the body");
         }
         let shapes: Vec<_> = self
-            .turns()?
+            .bodies(asks)?
             .into_iter()
             .filter_map(|(rule, request)| Some((request, request.shape()?, expectation(rule)?)))
             .collect();

@@ -85,7 +85,9 @@ pub(super) fn sequence(run: &JudgedRun) -> Outcome {
 fn place(rules: &Requests, request: &Request) -> Option<usize> {
     let mut rules = rules.rules.iter();
     rules.position(|rule| {
-        let is_first = rule.protocol.is_none() || request.class != RequestClass::Retry;
+        // The only one must be no repetition, even if its own first attempt was never seen.
+        let may_repeat = rule.protocol.is_none() || rule.count.to != Some(1);
+        let is_first = may_repeat || request.class != RequestClass::Retry;
         request.host == Host::Stub && request.side.is_none() && is_first && is_of(request, rule)
     })
 }
@@ -195,7 +197,7 @@ pub(super) fn connections(run: &JudgedRun) -> Outcome {
 }
 
 pub(super) fn query(run: &JudgedRun) -> Outcome {
-    run.posts()?;
+    run.some_request()?;
     for (rule, request) in run.ruled() {
         let query = query_of(request);
         if !query.is_empty() && !rule.queries.iter().any(|known| known == query) {

@@ -4,7 +4,7 @@ use model::case::Count;
 use model::case::expect::{Auth, ExpectedExit, Order, ProgramRule, Records};
 use model::case::{Expectations, Root};
 use model::evidence::fixture::{Fixture, case_b, file, head_request, rule};
-use model::evidence::{Exit, Process};
+use model::evidence::{Exit, Process, RequestClass};
 use model::finding::{Status, Verdict};
 use model::profile::ExpectedFile;
 
@@ -183,5 +183,53 @@ fn requests_of_any_order_and_number_are_judged_by_their_rules() {
     assert_eq!(
         with_status(Status::Failed, &run),
         ["requests/first-and-only"]
+    );
+}
+
+#[test]
+fn repetitions_within_the_count_of_their_rule_pass() {
+    let mut run = case_b();
+    let mut again = run.evidence.requests[0].clone();
+    again.class = RequestClass::Retry;
+    run.evidence.requests.push(again);
+    let mut turn = rule("turn", "POST", "/v1/messages");
+    (turn.count.to, turn.auth) = (Some(2), Auth::Header("x-api-key".to_owned()));
+    run.rules().rules = vec![turn];
+    assert_eq!(with_status(Status::Failed, &run), [""; 0]);
+    run.rules().rules[0].count.to = Some(1);
+    assert_eq!(
+        with_status(Status::Failed, &run),
+        ["requests/first-and-only", "requests/post-count"]
+    );
+}
+
+/// A provider whose protocol the stub does not speak: the path is that of the fixture, the rule has no protocol.
+#[test]
+fn rules_without_a_protocol_judge_header_and_body_too() {
+    let mut run = case_b();
+    let mut turn = rule("turn", "POST", "/v1/messages");
+    turn.protocol = None;
+    turn.auth = Auth::Header("x-api-key".to_owned());
+    turn.user_agent = Some("agent-cli/{version} (external, sdk-cli)".to_owned());
+    turn.body.fields.clone_from(&run.message().body.fields);
+    run.rules().rules = vec![turn];
+    for id in [
+        "headers/api-key-present",
+        "headers/user-agent",
+        "body/fields",
+    ] {
+        assert_eq!(finding(id, &run).status, Status::Passed, "{id}");
+    }
+    let turn = &mut run.rules().rules[0];
+    turn.auth = Auth::Header("x-other-key".to_owned());
+    turn.user_agent = Some("other/{version}".to_owned());
+    turn.body.fields = Some(Vec::new());
+    assert_eq!(
+        with_status(Status::Failed, &run),
+        [
+            "headers/api-key-present",
+            "headers/user-agent",
+            "body/fields"
+        ]
     );
 }
