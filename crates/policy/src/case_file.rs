@@ -18,7 +18,9 @@ use self::expect::ExpectFile;
 use super::error::Flaw;
 use super::limits::LimitsFile;
 use super::schema::{Name, Sentence, Text};
-use super::values::{PathRuleFile, name, one_of, path_rules, reject_repeated, sentence, word};
+use super::values::{
+    PathRuleFile, host_path, name, one_of, path_rules, reject_repeated, sentence, word,
+};
 
 /// Case of a run: the request to the client, the answers of the provider stub, the permissions of the sandbox, and the
 /// expectations. Keys without a meaningful default are required; unknown keys are errors.
@@ -150,7 +152,7 @@ impl TryFrom<SandboxFile> for SandboxRules {
         Ok(Self {
             tiers: file.tiers.as_ref().map_or(Ok(Tier::ALL.into()), tiers)?,
             limits: file.limits.try_into()?,
-            paths: path_rules(file.paths, Ok)?,
+            paths: path_rules(file.paths, host_path)?,
         })
     }
 }

@@ -21,7 +21,7 @@ use super::schema::{
     BodyKey, Destination, HeaderName, Method, Name, Prefix, Query, RequestPath, Sentence, TreePath,
     VariableName, Word,
 };
-use super::values::{PathRuleFile, name, path_rules, sentence};
+use super::values::{PathRuleFile, host_path, name, path_rules, sentence};
 
 /// Profile of one client: its command line, names and known behaviour. In most texts, `{app}`, `{vendor}`,
 /// `{cli_name}`, `{runtime}` and `{program}` are placeholders for the names in the table `names`.
@@ -290,7 +290,7 @@ impl ProfileFile {
                 crate::placeholders::fill(&names, value, &VARIABLE_PLACEHOLDERS)
             })?,
             paths: path_rules(self.paths, |path| {
-                crate::placeholders::fill(&names, path, &[])
+                host_path(crate::placeholders::fill(&names, path, &[])?)
             })?,
             devices: environment::devices(&self.devices)?,
             headers: requests::headers(self.headers, &names)?,

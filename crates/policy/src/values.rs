@@ -23,16 +23,16 @@ use super::schema::{HostPath, MAX_NAME_CHARS, MAX_SENTENCE_CHARS, NEVER_SHOWN, S
 pub(super) struct PathRuleFile {
     /// Path, the same inside the sandbox and on the host.
     #[schemars(with = "HostPath")]
-    path: Spanned<String>,
+    pub(super) path: Spanned<String>,
     /// Access of the client below the path.
     #[schemars(schema_with = "access_in_policies")]
-    access: Spanned<String>,
+    pub(super) access: Spanned<String>,
     /// True if a host may lack the path; otherwise a missing path is an error.
     #[serde(default)]
-    if_present: bool,
+    pub(super) if_present: bool,
     /// Reason why the client needs the path.
     #[schemars(with = "Sentence")]
-    reason: Spanned<String>,
+    pub(super) reason: Spanned<String>,
 }
 
 /// Schema of the rights that a policy file can grant.
@@ -40,19 +40,19 @@ pub(super) fn access_in_policies(_: &mut SchemaGenerator) -> Schema {
     one_of_words(&Access::IN_POLICIES.map(Access::word))
 }
 
-/// Parses path rules, each path once. `replace` fills placeholders.
+/// Parses path rules, each path once. `parse` fills in placeholders and checks a path.
 pub(super) fn path_rules(
-    rules: Vec<PathRuleFile>,
-    replace: impl Fn(Spanned<String>) -> Result<Spanned<String>, Flaw>,
+    rules: impl IntoIterator<Item = PathRuleFile>,
+    parse: impl Fn(Spanned<String>) -> Result<Spanned<String>, Flaw>,
 ) -> Result<Vec<PathRule>, Flaw> {
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for rule in rules {
-        let path = replace(rule.path)?;
+        let path = parse(rule.path)?;
         reject_repeated(&mut seen, &path, "a path that no other rule names")?;
         parsed.push(PathRule {
-            path: host_path(path)?,
-            access: access(&rule.access)?,
+            path: path.into_inner().into(),
+            access: one_of(&rule.access, &Access::IN_POLICIES, Access::word)?,
             presence: if rule.if_present {
                 Presence::IfPresent
             } else {
@@ -62,11 +62,6 @@ pub(super) fn path_rules(
         });
     }
     Ok(parsed)
-}
-
-/// Parses the rights that a policy file can grant.
-pub(super) fn access(value: &Spanned<String>) -> Result<Access, Flaw> {
-    one_of(value, &Access::IN_POLICIES, Access::word)
 }
 
 /// Parses a word of a closed set.
@@ -133,6 +128,21 @@ pub(super) fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let dots_only = text.chars().all(|c| c == '.');
     !dots_only && text.len() <= MAX_NAME_CHARS && text.chars().all(fits)
+}
+
+/// Parses the name of an environment variable.
+pub(super) fn check_variable_name(variable: &Spanned<String>) -> Result<(), Flaw> {
+    let name = variable.get_ref();
+    if !is_variable_name(name) {
+        let hint = "use letters, digits and `_`, not beginning with a digit";
+        return Err(Flaw::new(
+            variable.span(),
+            "a variable's name",
+            quoted(name),
+            hint,
+        ));
+    }
+    Ok(())
 }
 
 /// Returns true for a name that every shell accepts for an environment variable.
@@ -212,7 +222,7 @@ pub fn may_be_shown(path: &Path) -> bool {
 }
 
 /// Parses a host path: absolute, plain, and outside of the directories that are never shown.
-fn host_path(value: Spanned<String>) -> Result<PathBuf, Flaw> {
+pub(super) fn host_path(value: Spanned<String>) -> Result<Spanned<String>, Flaw> {
     let path = Path::new(value.get_ref());
     let plain: PathBuf = path.components().collect();
     let has_dots = path
@@ -234,5 +244,5 @@ fn host_path(value: Spanned<String>) -> Result<PathBuf, Flaw> {
             hint,
         ));
     }
-    Ok(plain)
+    Ok(value)
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use model::case::client::{InlineClient, InlineVariable, PROJECT, VariableValue};
-use model::case::{PathRule, Presence};
 use model::profile::template::{Piece, pieces};
 use model::quote::{known_words, quoted};
 use schemars::JsonSchema;
@@ -12,7 +11,9 @@ use toml::Spanned;
 
 use crate::error::Flaw;
 use crate::schema::{Sentence, Text, VariableName, Word};
-use crate::values::{access, is_variable_name, reject_repeated, sentence, word};
+use crate::values::{
+    PathRuleFile, check_variable_name, path_rules, reject_repeated, sentence, word,
+};
 
 /// Placeholders of the client's texts that a run fills in.
 const OF_ARGUMENTS: [&str; 6] = [PROJECT, "prompt", "base_url", "credential", "home", "tmp"];
@@ -84,25 +85,38 @@ struct PathFile {
     reason: Spanned<String>,
 }
 
+impl From<PathFile> for PathRuleFile {
+    fn from(file: PathFile) -> Self {
+        Self {
+            path: file.path,
+            access: file.access,
+            if_present: file.if_present,
+            reason: file.reason,
+        }
+    }
+}
+
 /// Parses the table.
 pub(super) fn parsed(file: ClientFile) -> Result<InlineClient, Flaw> {
     let mut arguments = Vec::new();
     for argument in file.arguments {
-        arguments.push(filled_later(argument, &OF_ARGUMENTS)?);
+        arguments.push(filled_later(argument, &OF_ARGUMENTS)?.into_inner());
     }
     let path = |value: Spanned<String>| {
         let span = value.span();
         let text = super::not_empty(value)?;
         filled_later(Spanned::new(span, text), &[PROJECT])
     };
+    let cwd = file.cwd.map(path).transpose()?;
+    let rules = file.paths.into_iter().map(PathRuleFile::from);
     let prompt = file.prompt.map(super::not_empty).transpose()?;
     Ok(InlineClient {
-        program: path(file.program)?,
+        program: path(file.program)?.into_inner(),
         arguments,
         prompt,
-        cwd: file.cwd.map(path).transpose()?,
+        cwd: cwd.map(Spanned::into_inner),
         environment: environment(file.environment)?,
-        paths: paths(file.paths)?,
+        paths: path_rules(rules, path)?,
     })
 }
 
@@ -111,18 +125,11 @@ fn environment(file: Vec<VariableFile>) -> Result<Vec<InlineVariable>, Flaw> {
     let mut parsed = Vec::new();
     for variable in file {
         reject_repeated(&mut seen, &variable.name, "each variable once")?;
-        if !is_variable_name(variable.name.get_ref()) {
-            let found = quoted(variable.name.get_ref());
-            let hint = "use letters, digits and `_`, not beginning with a digit";
-            return Err(Flaw::new(
-                variable.name.span(),
-                "a variable's name",
-                found,
-                hint,
-            ));
-        }
+        check_variable_name(&variable.name)?;
         let value = match (variable.value, variable.from_env) {
-            (Some(value), false) => VariableValue::Text(filled_later(value, &OF_ARGUMENTS)?),
+            (Some(value), false) => {
+                VariableValue::Text(filled_later(value, &OF_ARGUMENTS)?.into_inner())
+            }
             (None, true) => VariableValue::OfCaller,
             (value, from_env) => {
                 let found = if from_env { "both" } else { "neither" };
@@ -141,27 +148,8 @@ fn environment(file: Vec<VariableFile>) -> Result<Vec<InlineVariable>, Flaw> {
     Ok(parsed)
 }
 
-fn paths(file: Vec<PathFile>) -> Result<Vec<PathRule>, Flaw> {
-    let mut seen = BTreeSet::new();
-    let mut parsed = Vec::new();
-    for rule in file {
-        reject_repeated(&mut seen, &rule.path, "a path that no other rule names")?;
-        parsed.push(PathRule {
-            path: filled_later(rule.path, &[PROJECT])?.into(),
-            access: access(&rule.access)?,
-            presence: if rule.if_present {
-                Presence::IfPresent
-            } else {
-                Presence::Required
-            },
-            reason: sentence(rule.reason)?,
-        });
-    }
-    Ok(parsed)
-}
-
 /// Checks the placeholders of a text, which the run fills in.
-fn filled_later(value: Spanned<String>, known: &[&str]) -> Result<String, Flaw> {
+fn filled_later(value: Spanned<String>, known: &[&str]) -> Result<Spanned<String>, Flaw> {
     for piece in pieces(value.get_ref()) {
         if let Piece::Placeholder(name) = piece
             && !known.contains(&name)
@@ -171,5 +159,6 @@ fn filled_later(value: Spanned<String>, known: &[&str]) -> Result<String, Flaw> 
             return Err(Flaw::new(value.span(), "a known placeholder", found, hint));
         }
     }
-    word(value)
+    let span = value.span();
+    Ok(Spanned::new(span, word(value)?))
 }

@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::VariableFile;
 use crate::error::Flaw;
-use crate::values::{is_variable_name, name, one_of, reject_repeated, sentence, word};
+use crate::values::{check_variable_name, name, one_of, reject_repeated, sentence, word};
 
 /// Parses variables, each at most once in each case. `replace` fills placeholders, except those of the run.
 pub(crate) fn parsed(
@@ -19,7 +19,7 @@ pub(crate) fn parsed(
     let mut seen: BTreeMap<String, Vec<Cases>> = BTreeMap::new();
     let mut parsed = Vec::new();
     for variable in file {
-        check_name(&variable.name)?;
+        check_variable_name(&variable.name)?;
         let cases = cases(variable.cases)?;
         let earlier = seen.entry(variable.name.get_ref().clone()).or_default();
         reject_overlap(&variable.name, earlier, &cases)?;
@@ -43,20 +43,6 @@ pub(super) fn devices(file: &[Spanned<String>]) -> Result<Vec<Device>, Flaw> {
         parsed.push(one_of(value, &Device::ALL, Device::word)?);
     }
     Ok(parsed)
-}
-
-fn check_name(variable: &Spanned<String>) -> Result<(), Flaw> {
-    let name = variable.get_ref();
-    if !is_variable_name(name) {
-        let hint = "use letters, digits and `_`, not beginning with a digit";
-        return Err(Flaw::new(
-            variable.span(),
-            "a variable's name",
-            quoted(name),
-            hint,
-        ));
-    }
-    Ok(())
 }
 
 fn cases(file: Option<Spanned<Vec<Spanned<String>>>>) -> Result<Cases, Flaw> {
