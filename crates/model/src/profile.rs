@@ -83,14 +83,18 @@ pub struct Names {
 }
 
 impl Names {
+    /// Names of the placeholders, as the fields are called.
+    pub const PLACEHOLDERS: [&str; 5] = ["app", "vendor", "cli_name", "runtime", "program"];
+
     /// Names of the placeholders, with their values.
     pub fn placeholders(&self) -> [(&'static str, &str); 5] {
+        let [app, vendor, cli_name, runtime, program] = Self::PLACEHOLDERS;
         [
-            ("app", &self.app),
-            ("vendor", &self.vendor),
-            ("cli_name", &self.cli_name),
-            ("runtime", &self.runtime),
-            ("program", &self.program),
+            (app, &self.app),
+            (vendor, &self.vendor),
+            (cli_name, &self.cli_name),
+            (runtime, &self.runtime),
+            (program, &self.program),
         ]
     }
 }

@@ -1,14 +1,14 @@
-//! Placeholders for the names of a profile: `{app}`, `{vendor}`, …, filled in on parsing.
+//! Placeholders in texts: those for the names of a profile (`{app}`, `{vendor}`, …) are filled in on parsing, those for
+//! parts that vary between runs make a pattern.
 
-use model::profile::Names;
+use std::str::FromStr;
+
 use model::profile::template::{Piece, pieces};
+use model::profile::{Names, PatternError, path_placeholders};
 use model::quote::{known_words, quoted};
 use toml::Spanned;
 
 use super::error::Flaw;
-
-/// Placeholders of the names of a profile.
-pub(super) const NAMES: [&str; 5] = ["app", "vendor", "cli_name", "runtime", "program"];
 
 /// Replaces the placeholders of names. Those in `kept` stay, because the run replaces them.
 pub(super) fn fill(
@@ -40,4 +40,24 @@ pub(super) fn fill(
         }
     }
     Ok(Spanned::new(value.span(), filled))
+}
+
+/// Parses a pattern: a text with placeholders for parts that vary between runs. `text` is the value with names filled
+/// in, `expected` the expectation in errors.
+pub(super) fn pattern<T: FromStr<Err = PatternError>>(
+    value: &Spanned<String>,
+    text: &str,
+    expected: &str,
+) -> Result<T, Flaw> {
+    text.parse().map_err(|error: PatternError| {
+        let hint = match &error {
+            PatternError::Unknown(name) => known_words(name, path_placeholders()),
+            PatternError::Swallowed(_) => {
+                "a placeholder takes all characters of its kind; put another character after it"
+                    .into()
+            }
+        };
+        let found = format!("{} ({error})", quoted(value.get_ref()));
+        Flaw::new(value.span(), expected, found, hint)
+    })
 }

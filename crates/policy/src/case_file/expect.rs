@@ -9,14 +9,13 @@ use model::case::Count;
 use model::case::Expectations;
 use model::case::Switch;
 use model::case::expect::{AgentStream, ExpectedExit, ProgramRule, Records};
-use model::profile::{PatternError, TextPattern, path_placeholders};
-use model::quote::{known_words, quoted};
 use scenario::closed_set;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::error::Flaw;
+use crate::placeholders::pattern;
 use crate::profile_file::ExpectedAttemptFile;
 use crate::profile_file::attempts;
 use crate::schema::{Sentence, Text};
@@ -24,6 +23,8 @@ use crate::values::{one_of, reject_repeated, sentence};
 
 /// Largest number in a count; a larger number is a typing error.
 const MAX_COUNT: u64 = 1_000_000;
+/// Expectation of a text with placeholders, in errors.
+const EXPECTED_TEXT: &str = "a text that can be met";
 
 /// Expectations of the case. A table that is absent is not judged; attempts, names, the credential and survivors always
 /// are.
@@ -227,7 +228,7 @@ fn programs(file: ProgramsFile) -> Result<Vec<ProgramRule>, Flaw> {
     for rule in file.rule {
         reject_repeated(&mut seen, &rule.program, "each program once")?;
         parsed.push(ProgramRule {
-            program: pattern(&rule.program, rule.program.get_ref())?,
+            program: pattern(&rule.program, rule.program.get_ref(), EXPECTED_TEXT)?,
             reason: sentence(rule.reason)?,
         });
     }
@@ -251,19 +252,4 @@ fn times(file: Option<CountFile>, absent: Count) -> Result<Count, Flaw> {
     let from = number(&file.from, 0)?;
     let to = file.to.map(|to| number(&to, from)).transpose()?;
     Ok(Count { from, to })
-}
-
-/// Parses a text with placeholders. `text` has the value with other placeholders filled in.
-fn pattern(value: &Spanned<String>, text: &str) -> Result<TextPattern, Flaw> {
-    text.parse().map_err(|error: PatternError| {
-        let hint = match &error {
-            PatternError::Unknown(name) => known_words(name, path_placeholders()),
-            PatternError::Swallowed(_) => {
-                "a placeholder takes all characters of its kind; put another character after it"
-                    .into()
-            }
-        };
-        let found = format!("{} ({error})", quoted(value.get_ref()));
-        Flaw::new(value.span(), "a text that can be met", found, hint)
-    })
 }

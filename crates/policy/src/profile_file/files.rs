@@ -4,24 +4,24 @@ use std::collections::BTreeSet;
 
 use model::case::Count;
 use model::case::Root;
-use model::profile::{ExpectedFile, Files, Names, PathPattern, PatternError, path_placeholders};
-use model::quote::{known_words, quoted};
+use model::profile::{ExpectedFile, Files, Names, path_placeholders};
+use model::quote::quoted;
 use toml::Spanned;
 
 use super::{ExpectedFileFile, FilesFile};
 use crate::error::Flaw;
+use crate::placeholders::{fill, pattern};
 use crate::values::{one_of, sentence, tree_path};
 
 /// Parses the state file, its backup and the other known files.
 pub(super) fn parsed(file: FilesFile, names: &Names) -> Result<Files, Flaw> {
-    let path =
-        |value| tree_path(crate::placeholders::fill(names, value, &[])?).map(Spanned::into_inner);
-    let fill = |value| crate::placeholders::fill(names, value, &path_placeholders());
+    let path = |value| tree_path(fill(names, value, &[])?).map(Spanned::into_inner);
+    let filled = |value| fill(names, value, &path_placeholders());
     Ok(Files {
         state: Some(path(file.state)?),
         backup_prefix: Some(path(file.backup_prefix)?),
-        expected: named(file.expected, fill)?,
-        transient: named(file.transient, fill)?,
+        expected: named(file.expected, filled)?,
+        transient: named(file.transient, filled)?,
         no_transcript: false,
     })
 }
@@ -46,25 +46,11 @@ pub(crate) fn named(
         }
         parsed.push(ExpectedFile {
             root,
-            path: pattern(&path)?,
+            path: pattern(&path, path.get_ref(), "a path that can be met")?,
             mode: None,
             count: Count::ANY,
             reason: sentence(named.reason)?,
         });
     }
     Ok(parsed)
-}
-
-fn pattern(path: &Spanned<String>) -> Result<PathPattern, Flaw> {
-    path.get_ref().parse().map_err(|error: PatternError| {
-        let hint = match &error {
-            PatternError::Unknown(name) => known_words(name, path_placeholders()),
-            PatternError::Swallowed(_) => {
-                "a placeholder takes all characters of its kind; put another character after it"
-                    .into()
-            }
-        };
-        let found = format!("{} ({error})", quoted(path.get_ref()));
-        Flaw::new(path.span(), "a path that can be met", found, hint)
-    })
 }

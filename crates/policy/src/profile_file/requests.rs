@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::{HeadersFile, SideRequestFile};
 use crate::error::Flaw;
+use crate::placeholders::fill;
 use crate::values::{name, reject_repeated, sentence};
 
 /// Header of the credential, if the profile has none.
@@ -15,40 +16,41 @@ const DEFAULT_CREDENTIAL: &str = "x-api-key";
 
 /// Parses header names and the families of the beta header.
 pub(super) fn headers(file: HeadersFile, names: &Names) -> Result<Headers, Flaw> {
+    let filled = |value| fill(names, value, &[]);
     let mut seen = BTreeSet::new();
     let mut beta_families = Vec::new();
     for family in file.beta_families {
         reject_repeated(&mut seen, &family.family, "each family once")?;
-        let prefix = crate::placeholders::fill(names, family.prefix, &[])?;
+        let prefix = filled(family.prefix)?;
         beta_families.push(BetaFamily {
             family: sentence(family.family)?,
             prefix: name(prefix)?,
         });
     }
     Ok(Headers {
-        message: header_names(file.message, names)?,
-        preflight: header_names(file.preflight, names)?,
+        message: header_names(file.message, filled)?,
+        preflight: header_names(file.preflight, filled)?,
         credential: match file.credential {
             None => DEFAULT_CREDENTIAL.to_owned(),
-            Some(value) => header_name(value, names)?.into_inner(),
+            Some(value) => header_token(filled(value)?)?.into_inner(),
         },
         beta_families,
     })
 }
 
-fn header_names(file: Vec<Spanned<String>>, names: &Names) -> Result<Vec<String>, Flaw> {
+/// Parses header names, each once. `filled` fills in the names of the profile.
+pub(crate) fn header_names(
+    file: Vec<Spanned<String>>,
+    filled: impl Fn(Spanned<String>) -> Result<Spanned<String>, Flaw>,
+) -> Result<Vec<String>, Flaw> {
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for value in file {
-        let header = header_name(value, names)?;
+        let header = header_token(filled(value)?)?;
         reject_repeated(&mut seen, &header, "each header once")?;
         parsed.push(header.into_inner());
     }
     Ok(parsed)
-}
-
-fn header_name(value: Spanned<String>, names: &Names) -> Result<Spanned<String>, Flaw> {
-    header_token(crate::placeholders::fill(names, value, &[])?)
 }
 
 /// Parses a header name: a token (RFC 9110, section 5.6.2) in lower case, because names are compared in lower case.
@@ -92,7 +94,7 @@ pub(super) fn side_requests(
     let mut parsed = Vec::new();
     for request in file {
         reject_repeated(&mut seen, &request.name, "each side request once")?;
-        let path = request_path(crate::placeholders::fill(names, request.path, &[])?)?;
+        let path = request_path(fill(names, request.path, &[])?)?;
         let with = keys(&request.with, &[])?;
         let without = keys(&request.without, &with)?;
         if path.get_ref() == MESSAGES && with.is_empty() && without.is_empty() {

@@ -10,15 +10,16 @@ use model::case::expect::{
     Protocol, RequestRule, Requests,
 };
 use model::profile::template::{Piece, pieces};
+use model::profile::{Names, TextPattern};
 use schemars::JsonSchema;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use super::{CountFile, Tools, empty, pattern, times};
+use super::{CountFile, EXPECTED_TEXT, Tools, empty, times};
 use crate::error::Flaw;
-use crate::placeholders::NAMES;
-use crate::profile_file::requests::{header_token, method, query, request_path};
+use crate::placeholders::pattern;
+use crate::profile_file::requests::{header_names, header_token, method, query, request_path};
 use crate::schema::{HeaderName, Method, Name, Query, RequestPath, Sentence, Text};
 use crate::values::{name, one_of, reject_repeated, sentence};
 
@@ -207,19 +208,20 @@ fn rule(file: RuleFile) -> Result<RequestRule, Flaw> {
     let protocol = |word: &Spanned<String>| one_of(word, &Protocol::ALL, Protocol::word);
     let path = request_path(file.path)?;
     let queries = file.queries.into_iter().map(query);
+    let headers = |names| header_names(names, Ok);
     Ok(RequestRule {
         name: name(file.name)?,
         profile: file.profile.as_ref().map(word).transpose()?,
         protocol: file.protocol.as_ref().map(protocol).transpose()?,
         method: method(file.method)?,
-        path: pattern(&path, path.get_ref())?,
+        path: pattern(&path, path.get_ref(), EXPECTED_TEXT)?,
         count: times(Some(file.count), Count::ANY)?,
         queries: queries.collect::<Result<_, _>>()?,
         auth: file.auth.map(auth).transpose()?.unwrap_or(Auth::Any),
         headers: HeaderRules {
-            allowed: file.headers.allowed.map(header_names).transpose()?,
-            required: header_names(file.headers.required)?,
-            forbidden: header_names(file.headers.forbidden)?,
+            allowed: file.headers.allowed.map(headers).transpose()?,
+            required: headers(file.headers.required)?,
+            forbidden: headers(file.headers.forbidden)?,
         },
         user_agent: file.user_agent.map(user_agent).transpose()?,
         families: Vec::new(),
@@ -236,27 +238,16 @@ fn auth(value: Spanned<String>) -> Result<Auth, Flaw> {
     Ok(Auth::Header(header_token(value)?.into_inner()))
 }
 
-fn header_names(file: Vec<Spanned<String>>) -> Result<Vec<String>, Flaw> {
-    let mut seen = BTreeSet::new();
-    let mut parsed = Vec::new();
-    for value in file {
-        let header = header_token(value)?;
-        reject_repeated(&mut seen, &header, "each header once")?;
-        parsed.push(header.into_inner());
-    }
-    Ok(parsed)
-}
-
 /// Checks a user agent. The names of the profile, which are filled in later, are words.
 fn user_agent(value: Spanned<String>) -> Result<String, Flaw> {
     let filled = pieces(value.get_ref()).into_iter();
     let filled = filled.map(|piece| match piece {
-        Piece::Placeholder(name) if NAMES.contains(&name) => "name".to_owned(),
+        Piece::Placeholder(name) if Names::PLACEHOLDERS.contains(&name) => "name".to_owned(),
         Piece::Placeholder(name) => format!("{{{name}}}"),
         Piece::Text(text) => text.to_owned(),
     });
     let filled: String = filled.collect();
-    pattern(&value, &filled)?;
+    pattern::<TextPattern>(&value, &filled, EXPECTED_TEXT)?;
     Ok(value.into_inner())
 }
 
