@@ -18,6 +18,7 @@ mod kernel_memory;
 pub mod ledger;
 mod lookup;
 mod process_limit;
+mod record;
 mod socket_state;
 mod sockets;
 mod system_v;
@@ -44,15 +45,13 @@ use self::call::{Address, Call};
 use self::caller::Caller;
 use self::decide::{Context, decide};
 use self::kernel_memory::KernelMemory;
-use self::ledger::{Connect, Ledger};
+use self::ledger::Ledger;
 use self::process_limit::ProcessLimit;
 use super::error::{At as _, SetupError, Step};
 use super::filter::SystemCall;
 use super::plan::Plan;
 use super::weaken::Protection;
 
-/// Time limit for the event loop to read the client's output before a connection.
-const BARRIER: Duration = Duration::from_secs(1);
 /// Time limit for the ledger's hand-over after the last filtered process has ended.
 const HAND_OVER: Duration = Duration::from_secs(2);
 
@@ -397,55 +396,6 @@ impl Supervision {
         if let Delivery::CallerGone = self.answer(notification, decision.answer) {
             self.ledger.connects.truncate(connects_before);
         }
-    }
-
-    /// Records a program that execve(2) is about to start. A missing program is not listed: its errno is returned and
-    /// must be the answer, since another thread may create the file before the kernel looks.
-    fn record_start(
-        &mut self,
-        notification: &Notification,
-        (at, program): (i32, &[u8]),
-        arguments: &[Vec<u8>],
-        caller: &Caller,
-        at_us: u64,
-    ) -> Option<Errno> {
-        let missing = caller.missing_program(at, program);
-        if missing.is_none() {
-            let name = caller.program_name(at, program);
-            self.ledger.start(&name, arguments, caller, &self.secrets);
-        } else if self.lookups {
-            let wanted = lookup::executed(notification.thread, at, program);
-            self.ledger.lookups.add(wanted, at_us);
-        }
-        missing
-    }
-
-    /// Records a connection that connect(2) is about to make, after the event loop has read the client's output. A
-    /// socket that is connected or connecting makes no new connection.
-    fn record_connection(&mut self, notification: &Notification, descriptor: i32, caller: &Caller) {
-        match socket_state::is_unconnected_tcp(notification.thread, caller, descriptor) {
-            Ok(false) => return,
-            // Not a TCP socket: connect(2) only sets its destination, or fails.
-            Err(Errno::EOPNOTSUPP | Errno::ENOPROTOOPT | Errno::ENOTSOCK | Errno::EBADF) => return,
-            Ok(true) => {}
-            // The caller was killed, so the call is not made.
-            Err(_) if !notify::is_valid(&self.listener, notification.id) => return,
-            Err(errno) => self
-                .ledger
-                .fault(format!("cannot read the state of a socket: {errno}")),
-        }
-        let lines = self.count_output_lines();
-        self.ledger.connect(Connect {
-            at_us: self.clock.elapsed_us(),
-            lines,
-        });
-    }
-
-    /// Asks the event loop for the number of lines on the client's standard output.
-    fn count_output_lines(&self) -> Option<usize> {
-        let (reply, lines) = sync_channel(1);
-        let asked = self.questions.blocking_send(reply);
-        asked.ok().and_then(|()| lines.recv_timeout(BARRIER).ok())
     }
 
     /// Records a request that the host refuses.
