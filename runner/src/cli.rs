@@ -6,6 +6,7 @@
 mod audit;
 mod error;
 mod help;
+mod host;
 mod init;
 mod inline;
 mod options;

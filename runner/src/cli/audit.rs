@@ -1,21 +1,19 @@
 //! Resolution of `runner audit`: the policy of audits, the options added to it, and the program found.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{self, Component, Path, PathBuf};
-use std::{env, fs};
+use std::path::{Component, Path, PathBuf};
 
 use model::audit::{ASKED_FOR, Audit, ProgramLocation};
 use model::case::{Access, PathRule, Presence};
 use model::profile::{BASE_URL, Cases, Destination, ExpectedAttempt, Variable};
-use model::quote::shown_path;
-use policy::{self, may_be_shown};
 use scenario::Scenario;
 
 use super::options::{baseline, isolation, scenario, set_limits, stdin};
 use super::values::{FailOn, VariableArgument};
-use super::{AuditOptions, UsageError, reports};
+use super::{AuditOptions, UsageError, host, reports};
 use crate::audit::{Caller, inside, show_program};
 use crate::request::{ClientProgram, RunRequest, StdinChoice};
 use crate::workload::Workload;
@@ -104,37 +102,28 @@ fn add_rules(
         .try_for_each(|path| add_rule(rules, path, access))
 }
 
-/// Adds a rule for `asked`. A later rule for a path replaces an earlier one.
+/// Adds a rule for `asked`.
 fn add_rule(rules: &mut Vec<PathRule>, asked: &Path, access: Access) -> Result<(), UsageError> {
-    let failed = |source| UsageError::PathNotFound {
-        path: shown_path(asked),
-        source,
-    };
-    let whole = path::absolute(asked).map_err(failed)?;
+    let whole = host::absolute(asked)?;
     // `..` after a link leaves the link's target, so only the kernel can resolve such a path.
     let has_parent_dir = whole.components().any(|part| part == Component::ParentDir);
-    let found = fs::canonicalize(asked).map_err(failed)?;
+    let found = host::canonical(asked)?;
     let path: PathBuf = if has_parent_dir {
         found
     } else {
         whole.components().collect()
     };
-    if !may_be_shown(&path) {
-        return Err(UsageError::NeverShown {
-            path: shown_path(&path),
-        });
-    }
-    rules.retain(|rule| rule.path != path);
-    rules.push(PathRule {
-        path,
+    let rule = PathRule {
+        path: host::shown(path)?,
         access,
         presence: Presence::Required,
         reason: ASKED_FOR.to_owned(),
-    });
+    };
+    host::add_rule(rules, rule);
     Ok(())
 }
 
-/// Variables of the policy, then those of the command line. A later value replaces an earlier one.
+/// Variables of the policy, then those of the command line.
 fn environment(
     mut environment: Vec<Variable>,
     asked: Vec<VariableArgument>,
@@ -144,9 +133,7 @@ fn environment(
         put_first_in_path(&mut environment, path);
     }
     for argument in asked {
-        let variable = variable(argument)?;
-        environment.retain(|other| other.name != variable.name);
-        environment.push(variable);
+        host::set_variable(&mut environment, variable(argument)?);
     }
     Ok(environment)
 }
@@ -179,7 +166,7 @@ fn variable(argument: VariableArgument) -> Result<Variable, UsageError> {
     let VariableArgument { name, value } = argument;
     let value = match value {
         Some(value) => value,
-        None => env::var(&name).map_err(|_| UsageError::VariableNotSet { name: name.clone() })?,
+        None => host::caller_variable(&name)?,
     };
     Ok(Variable {
         name,

@@ -1,7 +1,7 @@
 //! Resolution of `runner init`: the client as a case describes it, without paths of this machine where that is possible.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use model::case::client::{InlineVariable, VariableValue};
@@ -12,13 +12,14 @@ use model::case::{
 use model::quote::shown_path;
 use policy::{Reference, is_private_name, may_be_shown};
 
+use super::host::{self, absolute};
 use super::options::isolation;
 use super::values::VariableArgument;
 use super::{InitOptions, UsageError, inline};
 use crate::request::{InitRequest, RunRequest, StdinChoice};
 
-/// Reason of what the command line asked for.
-const ASKED_FOR: &str = "asked for when the case was made";
+/// Reason of a variable or path that an option gave.
+const OF_OPTION: &str = "asked for when the case was made";
 
 /// Runs that `options` ask for.
 pub(super) fn request(
@@ -32,10 +33,7 @@ pub(super) fn request(
         });
     }
     let project = file.parent().unwrap_or(Path::new("/"));
-    let project = fs::canonicalize(project).map_err(|source| UsageError::PathNotFound {
-        path: shown_path(project),
-        source,
-    })?;
+    let project = host::canonical(project)?;
     let client = client(&options, &project)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let name: String = stem.chars().map(in_name).collect();
@@ -109,7 +107,7 @@ fn client(options: &InitOptions, project: &Path) -> Result<InlineClient, UsageEr
         environment.push(InlineVariable {
             name: name.clone(),
             value,
-            reason: ASKED_FOR.to_owned(),
+            reason: OF_OPTION.to_owned(),
         });
     }
     let mut paths = Vec::new();
@@ -120,7 +118,7 @@ fn client(options: &InitOptions, project: &Path) -> Result<InlineClient, UsageEr
             path,
             access: Access::ReadExecute,
             presence: Presence::Required,
-            reason: ASKED_FOR.to_owned(),
+            reason: OF_OPTION.to_owned(),
         });
     }
     Ok(InlineClient {
@@ -139,13 +137,6 @@ fn relative(path: &Path, project: &Path) -> Option<String> {
     Some(match below {
         "" => "{project}".to_owned(),
         below => format!("{{project}}/{below}"),
-    })
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, UsageError> {
-    path::absolute(path).map_err(|source| UsageError::PathNotFound {
-        path: shown_path(path),
-        source,
     })
 }
 

@@ -1,22 +1,18 @@
 //! Resolution of a case with a client of its own: the program found, and the paths that it needs.
 
-use std::env;
 use std::ffi::{OsStr, OsString};
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use model::audit::{Audit, OF_CALLER};
+use model::audit::{Audit, OF_CALLER, ProgramLocation};
 use model::case::client::VariableValue;
 use model::case::{Access, Case, InlineClient, PathRule, Presence, Source};
 use model::profile::{Cases, Variable};
-use model::quote::shown_path;
-use policy::may_be_shown;
 
-use super::UsageError;
 use super::audit::put_first_in_path;
+use super::{UsageError, host};
 use crate::audit::{Caller, inside, show_program};
 use crate::request::ClientProgram;
 use crate::workload::Workload;
-use model::audit::ProgramLocation;
 
 /// Workload and program of a case with a client of its own.
 pub(super) fn workload(
@@ -35,11 +31,11 @@ pub(super) fn workload(
     sandbox.paths.splice(..0, policy.sandbox.paths);
     for rule in &client.paths {
         let path = plain(&fill(&rule.path.to_string_lossy()))?;
-        sandbox.paths.retain(|other| other.path != path);
-        sandbox.paths.push(PathRule {
+        let rule = PathRule {
             path,
             ..rule.clone()
-        });
+        };
+        host::add_rule(&mut sandbox.paths, rule);
     }
     let directory = client.cwd.as_deref().map(|cwd| plain(&fill(cwd)));
     let directory = directory.transpose()?;
@@ -66,19 +62,16 @@ pub(super) fn workload(
         let (value, reason) = match &variable.value {
             VariableValue::Text(text) => (fill(text), variable.reason.clone()),
             VariableValue::OfCaller => {
-                let value = env::var(&variable.name).map_err(|_| UsageError::VariableNotSet {
-                    name: variable.name.clone(),
-                })?;
-                (value, OF_CALLER.to_owned())
+                (host::caller_variable(&variable.name)?, OF_CALLER.to_owned())
             }
         };
-        environment.retain(|other| other.name != variable.name);
-        environment.push(Variable {
+        let variable = Variable {
             name: variable.name.clone(),
             value,
             cases: Cases::Every,
             reason,
-        });
+        };
+        host::set_variable(&mut environment, variable);
     }
     let mut arguments: Vec<OsString> = vec![program.into()];
     arguments.extend(client.arguments.iter().map(|word| fill(word).into()));
@@ -109,26 +102,12 @@ fn project(source: &Source) -> Result<PathBuf, UsageError> {
         Source::File(file) => file.as_path(),
         Source::BuiltIn => Path::new("."),
     };
-    let failed = |source| UsageError::PathNotFound {
-        path: shown_path(file),
-        source,
-    };
-    let whole = path::absolute(file).map_err(failed)?;
-    let directory = whole.parent().unwrap_or(&whole);
-    directory.canonicalize().map_err(failed)
+    let whole = host::absolute(file)?;
+    host::canonical(whole.parent().unwrap_or(&whole))
 }
 
 /// Path of a rule, absolute and plain.
 fn plain(text: &str) -> Result<PathBuf, UsageError> {
-    let failed = |source| UsageError::PathNotFound {
-        path: shown_path(Path::new(text)),
-        source,
-    };
-    let whole: PathBuf = path::absolute(text).map_err(failed)?.components().collect();
-    if !may_be_shown(&whole) {
-        return Err(UsageError::NeverShown {
-            path: shown_path(&whole),
-        });
-    }
-    Ok(whole)
+    let whole = host::absolute(Path::new(text))?;
+    host::shown(whole.components().collect())
 }
