@@ -12,6 +12,7 @@ use model::quote::shown_path;
 use model::text::count;
 use model::time::rfc3339;
 use policy::write::{self, NewCase};
+use policy::{PolicyError, Reference};
 use thiserror::Error;
 
 use crate::advice::Advice;
@@ -52,6 +53,9 @@ pub(crate) enum InitError {
         #[source]
         source: io::Error,
     },
+    /// The file was written, but holds a value that no case can have.
+    #[error("the written case cannot be run before you have mended it")]
+    Unreadable(#[source] PolicyError),
 }
 
 impl InitError {
@@ -60,6 +64,7 @@ impl InitError {
         match self {
             Self::Run(error) => error.advice(),
             Self::Failed { failure, .. } => failure.advice(model::report::Purpose::Judge),
+            Self::Unreadable(error) => Some(Advice::fix(&error.hint())),
             Self::NoEnd { .. } | Self::Write { .. } => None,
         }
     }
@@ -113,12 +118,13 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
         path: path.clone(),
         source,
     })?;
-    let rules = text.matches(&reason).count();
+    let written = policy::check(&Reference::File(request.file.clone()));
+    let entry = written.map_err(InitError::Unreadable)?;
     let mut lines: Vec<String> = runs.iter().filter_map(|run| unsuccessful(run)).collect();
     lines.dedup();
     lines.push(format!(
         "{path} has {}, none reviewed",
-        count(rules, "rule")
+        count(entry.not_reviewed, "rule")
     ));
     lines.push(format!("next: runner run {path}"));
     Ok(Written { lines, refused })

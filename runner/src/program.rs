@@ -204,7 +204,9 @@ fn init(request: &InitRequest) -> u8 {
             match error {
                 InitError::Write { .. } => USAGE,
                 InitError::Run(error) => error.exit_code(),
-                InitError::Failed { .. } | InitError::NoEnd { .. } => ERRORED,
+                InitError::Failed { .. } | InitError::NoEnd { .. } | InitError::Unreadable(_) => {
+                    ERRORED
+                }
             }
         }
     }

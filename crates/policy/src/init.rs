@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use model::quote::shown_path;
 
+use super::schema::MAX_NAME_CHARS;
 use super::values;
 use crate::elf_deps::ElfDeps;
 
@@ -25,6 +26,18 @@ impl PolicyName {
     /// Parses a name. Returns `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         values::is_name(text).then(|| Self(text.to_owned()))
+    }
+
+    /// Makes a name of any text: `-` replaces other characters, and `my-case` a text that leaves no name.
+    pub fn nearest(text: &str) -> Self {
+        let fitting = |c| if values::is_in_names(c) { c } else { '-' };
+        let name: String = text.chars().map(fitting).take(MAX_NAME_CHARS).collect();
+        Self::parse(&name).unwrap_or_else(|| Self("my-case".to_owned()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 

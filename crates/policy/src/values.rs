@@ -125,9 +125,13 @@ pub(super) fn name(value: Spanned<String>) -> Result<String, Flaw> {
 
 /// Returns true for a valid name.
 pub(super) fn is_name(text: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let dots_only = text.chars().all(|c| c == '.');
-    !dots_only && text.len() <= MAX_NAME_CHARS && text.chars().all(fits)
+    !dots_only && text.len() <= MAX_NAME_CHARS && text.chars().all(is_in_names)
+}
+
+/// Returns true for a character of names.
+pub(super) fn is_in_names(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
 /// Parses the name of an environment variable.

@@ -153,7 +153,9 @@ impl UsageError {
             }
             Self::PathNotFound { .. } => "name a file or directory that exists".into(),
             Self::NeverShown { .. } => never_shown(),
-            Self::VariableNotSet { name } => format!("give it a value: --env {name}=VALUE"),
+            Self::VariableNotSet { name } => format!(
+                "set it where the runner starts, or give its value: --env {name}=VALUE, in a case `value`"
+            ),
             Self::NoStub => "leave out `--stub none` or {base_url}".into(),
             Self::ClientOfCase { option } => {
                 format!("leave out {option}, or change [client] in the case")

@@ -10,6 +10,7 @@ use model::case::{
     Source, Tier,
 };
 use model::quote::shown_path;
+use policy::init::PolicyName;
 use policy::{Reference, is_private_name, may_be_shown};
 
 use super::host::{self, absolute};
@@ -36,7 +37,7 @@ pub(super) fn request(
     let project = host::canonical(project)?;
     let client = client(&options, &project)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let name: String = stem.chars().map(in_name).collect();
+    let name = PolicyName::nearest(&stem).as_str().to_owned();
     let like = policy::case(&Reference::BuiltIn("case-b".to_owned())).map_err(UsageError::Case)?;
     let case = Case {
         name: name.clone(),
@@ -142,12 +143,4 @@ fn relative(path: &Path, project: &Path) -> Option<String> {
 
 fn text(word: &OsString) -> Result<String, UsageError> {
     word.to_str().map(str::to_owned).ok_or(UsageError::NotUtf8)
-}
-
-fn in_name(c: char) -> char {
-    if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
-        c
-    } else {
-        '-'
-    }
 }

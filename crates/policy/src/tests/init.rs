@@ -137,3 +137,21 @@ fn a_name_that_no_file_may_have_is_none() {
         assert_eq!(PolicyName::parse(text), None, "{text}");
     }
 }
+
+#[test]
+fn nearest_name_of_any_text_is_a_name() {
+    let long = "a".repeat(65);
+    for (text, name) in [
+        ("my-case.2", "my-case.2"),
+        ("a b/ü", "a-b--"),
+        ("..", "my-case"),
+        ("", "my-case"),
+        (long.as_str(), &long[..64]),
+    ] {
+        assert_eq!(
+            Some(PolicyName::nearest(text)),
+            PolicyName::parse(name),
+            "{text}"
+        );
+    }
+}
