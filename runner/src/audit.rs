@@ -15,7 +15,7 @@ use policy::may_be_shown;
 use crate::home_dirs::{HomeDirs, spellings};
 
 /// The caller's directories, which an audit does not show without being asked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caller<'a> {
     /// Current directory of the caller.
     pub directory: Option<&'a Path>,

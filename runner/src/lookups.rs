@@ -73,11 +73,7 @@ pub(crate) enum Inside {
 
 /// Looks for a path in a root that shows `binds`, as a program there does.
 pub(crate) fn look(path: &Path, binds: &[Bind]) -> Inside {
-    let nobody = Caller {
-        directory: None,
-        home: None,
-    };
-    let view = MountView::new(binds, nobody, &host::probe);
+    let view = MountView::new(binds, Caller::default(), &host::probe);
     match view.inside(path) {
         Resolved::There(_) => Inside::There,
         Resolved::Hidden(_) if view.on_host(path).is_some() => Inside::Hidden,

@@ -50,9 +50,9 @@ const AUDIT_FAILED: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// Entry point of each process of this executable. A hidden first argument selects a role: stage of a sandbox,
-/// guard of temporary directories, proofs of a cause, trial of the doctor, hostile client of the selftest, or reference client.
-/// Any other argument belongs to the command line of `runner`.
+/// Entry point of each process of this executable. A hidden first argument selects a role: stage of a sandbox, guard of
+/// temporary directories, proofs of a cause, trial of the doctor, hostile client of the selftest, or reference client. Any
+/// other argument belongs to the command line of `runner`.
 pub fn main() -> ExitCode {
     if let Some(code) = sandbox::reenter(provider::serve) {
         return code;

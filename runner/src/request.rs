@@ -140,7 +140,7 @@ pub(crate) enum PolicyAction {
     Check {
         /// The files.
         files: Vec<PathBuf>,
-        /// True if a case with rules that nobody has reviewed is wrong.
+        /// True if a case with unreviewed rules is wrong.
         require_reviewed: bool,
     },
     /// Print a schema.

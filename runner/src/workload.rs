@@ -69,7 +69,7 @@ impl Workload {
         }
     }
 
-    /// Number of rules of the case that nobody has reviewed.
+    /// Number of unreviewed rules of the case.
     pub(crate) fn not_reviewed(&self) -> u64 {
         match self {
             Self::Client { expect, .. } | Self::Inline { expect, .. } => {

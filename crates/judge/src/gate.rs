@@ -1,7 +1,7 @@
 //! Gates of an audit, and its verdict.
 //!
-//! An audit expects nothing of its program, so its checks decide nothing. The options `--fail-on` and `--baseline` ask
-//! for a decision: each is a check of its own. Pure.
+//! An audit has no expectations of its program, so only the options `--fail-on` and `--baseline` decide: each is a check
+//! of its own. Pure.
 
 use model::case::Tier;
 use model::evidence::{Evidence, Exit, GapKind};

@@ -158,7 +158,8 @@ fn queries(requests: &[&Request]) -> Vec<String> {
     BTreeSet::from_iter(queries).into_iter().collect()
 }
 
-/// The header in which all requests carry the credential, or none where none does.
+/// Finds the header of the credential: one in which all requests carry it, or none if no request carries it. Anything
+/// else is not judged.
 fn auth(requests: &[&Request]) -> Auth {
     let carries = |request: &Request, header: &str| {
         let values = request.header(header);
@@ -168,8 +169,8 @@ fn auth(requests: &[&Request]) -> Auth {
     if let Some(header) = headers.find(|header| requests.iter().all(|one| carries(one, header))) {
         return Auth::Header(header.to_owned());
     }
-    let is_bare = |request: &&&Request| !AUTH_HEADERS.iter().any(|one| carries(request, one));
-    if requests.iter().filter(is_bare).count() == requests.len() {
+    let is_bare = |request: &&Request| !AUTH_HEADERS.iter().any(|one| carries(request, one));
+    if requests.iter().all(is_bare) {
         return Auth::None;
     }
     Auth::Any

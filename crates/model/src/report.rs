@@ -48,7 +48,7 @@ pub struct Report {
     pub checks: Vec<Finding>,
     /// Kinds of evidence that the case does not judge.
     pub not_judged: Vec<String>,
-    /// Number of rules of the case that nobody has reviewed.
+    /// Number of unreviewed rules of the case.
     pub not_reviewed: u64,
     /// Losses of the run itself, one phrase each; a run with losses cannot pass.
     pub unsound: Vec<String>,

@@ -99,7 +99,7 @@ pub struct Entry {
     pub sha256: String,
     /// Summary, one line.
     pub summary: String,
-    /// Number of rules of a case that nobody has reviewed.
+    /// Number of unreviewed rules of a case.
     pub not_reviewed: usize,
 }
 

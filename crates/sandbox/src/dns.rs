@@ -23,6 +23,7 @@ const OPCODE: u8 = 0x78;
 const RECURSION_DESIRED: u8 = 0x01;
 /// Bits of byte 3 of the header: recursion available, and the two response codes in use.
 const RECURSION_AVAILABLE: u8 = 0x80;
+const NO_ERROR: u8 = 0;
 const FORMAT_ERROR: u8 = 1;
 const NO_SUCH_NAME: u8 = 3;
 
@@ -112,20 +113,26 @@ pub(crate) fn answer(datagram: &[u8], parsed: &Result<Query, NoQuery>) -> Option
         Err(NoQuery::Malformed) => (FORMAT_ERROR, HEADER_BYTES),
         Err(NoQuery::Short | NoQuery::Response) => return None,
     };
-    let [id @ .., flags, _, _, _] = datagram.first_chunk::<6>()?;
-    let count = match parsed {
+    let questions = match parsed {
         Ok(query) => u16::try_from(query.questions.len()).ok()?,
         Err(_) => 0,
     };
-    let mut answer = Vec::with_capacity(end);
-    answer.extend(id);
-    answer.push(RESPONSE | flags & (OPCODE | RECURSION_DESIRED));
-    answer.push(RECURSION_AVAILABLE | code);
-    answer.extend(count.to_be_bytes());
-    answer.extend([0; 6]);
+    response(datagram.get(..end)?, code, [questions, 0])
+}
+
+/// Header of a response, and the questions of `query`, a datagram up to the end of its questions. `counts` are those
+/// of questions and of answers.
+fn response(query: &[u8], code: u8, counts: [u16; 2]) -> Option<Vec<u8>> {
+    let [id @ .., flags, _, _, _] = query.first_chunk::<6>()?;
+    let mut response = Vec::with_capacity(query.len());
+    response.extend(id);
+    response.push(RESPONSE | flags & (OPCODE | RECURSION_DESIRED));
+    response.push(RECURSION_AVAILABLE | code);
+    response.extend(counts.map(u16::to_be_bytes).as_flattened());
+    response.extend([0; 4]);
     // The questions keep their offset, so that compression pointers in them stay valid.
-    answer.extend(datagram.get(HEADER_BYTES..end)?);
-    Some(answer)
+    response.extend(query.get(HEADER_BYTES..)?);
+    Some(response)
 }
 
 /// Answer to an ordinary query for the address of `localhost`: 127.0.0.1, and none of IPv6, where the stub does not
@@ -147,14 +154,8 @@ pub(crate) fn of_localhost(datagram: &[u8], query: &Query) -> Option<Vec<u8>> {
         ("localhost", "AAAA") => &[],
         _ => return None,
     };
-    let [id @ .., flags, _, _, _] = datagram.first_chunk::<6>()?;
-    let mut answer = Vec::with_capacity(query.end + record.len());
-    answer.extend(id);
-    answer.push(RESPONSE | flags & (OPCODE | RECURSION_DESIRED));
-    answer.push(RECURSION_AVAILABLE);
-    let answers = u8::from(!record.is_empty());
-    answer.extend([0, 1, 0, answers, 0, 0, 0, 0]);
-    answer.extend(datagram.get(HEADER_BYTES..query.end)?);
+    let counts = [1, u16::from(!record.is_empty())];
+    let mut answer = response(datagram.get(..query.end)?, NO_ERROR, counts)?;
     answer.extend(record);
     Some(answer)
 }

@@ -75,7 +75,7 @@ pub(crate) enum UsageError {
         /// The option.
         option: &'static str,
     },
-    /// The case has rules that nobody has reviewed, and `--require-reviewed` was given.
+    /// The case has unreviewed rules, and `--require-reviewed` was given.
     #[error("the case has {rules} that nobody has reviewed")]
     NotReviewed {
         /// Number of rules, with its noun.

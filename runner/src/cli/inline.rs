@@ -49,11 +49,7 @@ pub(super) fn workload(
         });
     }
     // The case says what the client sees, so no directory of the caller is protected from it.
-    let nobody = Caller {
-        directory: None,
-        home: None,
-    };
-    let place = show_program(&path, &file, &mut sandbox.paths, nobody);
+    let place = show_program(&path, &file, &mut sandbox.paths, Caller::default());
     let mut environment = policy.environment;
     if let ProgramLocation::Own { path } = &place {
         put_first_in_path(&mut environment, path);

@@ -9,7 +9,7 @@ use crate::profile::{
     BetaFamily, ExpectedAttempt, Files, Names, Profile, RecordNames, SideRequest, TextPattern,
 };
 
-/// End of the reason of a rule that nobody has reviewed.
+/// End of the reason of an unreviewed rule.
 pub const NOT_REVIEWED: &str = "not reviewed";
 
 /// Expected behaviour of a client.
@@ -88,9 +88,9 @@ pub struct RequestRule {
 closed_set! {
     /// Part of a profile that completes a rule: names of headers, queries, credential and beta families.
     pub enum ProfileRequest {
-        /// What the profile has of message requests.
+        /// Rules of the profile for message requests.
         Message = "message",
-        /// What the profile has of the preflight.
+        /// Rule of the profile for the preflight: names of headers.
         Preflight = "preflight",
     }
 }
@@ -256,7 +256,7 @@ impl Expectations {
         absent.map(|(_, kind)| kind).collect()
     }
 
-    /// Number of rules that nobody has reviewed, by the end of their reason.
+    /// Number of unreviewed rules, by the end of their reason.
     pub fn not_reviewed(&self) -> usize {
         let requests = self.requests.iter().flat_map(|all| &all.rules);
         let requests = requests.map(|rule| &rule.reason);
@@ -291,7 +291,7 @@ impl Requests {
 }
 
 impl RequestRule {
-    /// Adds what the profile has of such requests, and fills in the client's names.
+    /// Adds the rules of the profile, and fills in the client's names.
     fn complete(&mut self, profile: &Profile) {
         let headers = &profile.headers;
         match self.profile {

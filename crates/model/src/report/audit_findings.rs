@@ -73,7 +73,7 @@ impl AuditFindings {
         found
     }
 
-    /// Returns one kind of finding in words of our own; `None` if nothing was found.
+    /// Returns the words of a report for one kind of finding; `None` without a finding.
     pub fn words(&self, kind: FindingKind) -> Option<String> {
         let counted = |number, noun| (number > 0).then(|| count(number, noun));
         match kind {

@@ -40,7 +40,7 @@ pub struct Document<'a> {
     /// Kinds of evidence that the case does not judge; absent for an audit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_judged: Vec<Cow<'a, str>>,
-    /// Number of rules of the case that nobody has reviewed; absent if there is none.
+    /// Number of unreviewed rules of the case; absent if there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_reviewed: u64,
     /// Findings of an audit; absent for a case, whose failed checks are its findings.
