@@ -45,6 +45,28 @@ pub(crate) struct RunRequest {
 }
 
 impl RunRequest {
+    /// Run for its evidence alone: no reports, no files, no standard input, no gate.
+    pub(crate) fn for_evidence(
+        workload: Workload,
+        client: ClientProgram,
+        isolation: IsolationChoice,
+    ) -> Self {
+        Self {
+            workload,
+            client,
+            reports: Vec::new(),
+            isolation,
+            timeout: None,
+            limits: Vec::new(),
+            stdin: StdinChoice::Nothing,
+            out: None,
+            baseline: None,
+            fail_on: Vec::new(),
+            keep_home: false,
+            use_cache: false,
+        }
+    }
+
     /// Kinds of isolation to try, strongest first.
     pub(crate) fn tiers(&self) -> Vec<Tier> {
         match self.isolation {

@@ -30,7 +30,7 @@ use thiserror::Error;
 use crate::build_report::{self, PassedOver};
 use crate::collect::Failure;
 use crate::output;
-use crate::request::{ClientProgram, IsolationChoice, RunRequest, SelftestRequest, StdinChoice};
+use crate::request::{ClientProgram, IsolationChoice, RunRequest, SelftestRequest};
 use crate::run::{self, RunError};
 use crate::workload::Workload;
 use judge::{Input, Outcome, Status};
@@ -130,27 +130,19 @@ fn run_request(isolation: IsolationChoice, targets: &Targets) -> Result<RunReque
     }
     let case = policy::case(&built_in("case-b"))?;
     let profile = policy::profile(&built_in("reference"))?;
-    Ok(RunRequest {
-        workload: Workload::Client {
-            expect: Box::new(case.expect.of_client(&profile)),
-            case: Box::new(case),
-            profile,
-            settings: Settings::OfCase,
-            asked_stub: None,
-            further,
-        },
-        client: ClientProgram::Hostile,
-        reports: Vec::new(),
+    let workload = Workload::Client {
+        expect: Box::new(case.expect.of_client(&profile)),
+        case: Box::new(case),
+        profile,
+        settings: Settings::OfCase,
+        asked_stub: None,
+        further,
+    };
+    Ok(RunRequest::for_evidence(
+        workload,
+        ClientProgram::Hostile,
         isolation,
-        timeout: None,
-        limits: Vec::new(),
-        stdin: StdinChoice::Nothing,
-        out: None,
-        baseline: None,
-        fail_on: Vec::new(),
-        keep_home: false,
-        use_cache: false,
-    })
+    ))
 }
 
 fn judge(targets: &Targets, tier: Tier, outside: &[Said], evidence: &Evidence) -> Vec<Outcome> {

@@ -17,7 +17,7 @@ use super::host::{self, absolute};
 use super::options::isolation;
 use super::values::VariableArgument;
 use super::{InitOptions, UsageError, inline};
-use crate::request::{InitRequest, RunRequest, StdinChoice};
+use crate::request::{InitRequest, RunRequest};
 
 /// Reason of a variable or path that an option gave.
 const OF_OPTION: &str = "asked for when the case was made";
@@ -63,18 +63,9 @@ pub(super) fn request(
     let (workload, program) = inline::workload(case, &client, None, Vec::new(), search_path)?;
     Ok(InitRequest {
         run: RunRequest {
-            workload,
-            client: program,
-            reports: Vec::new(),
-            isolation,
             timeout: options.timeout,
-            limits: Vec::new(),
-            stdin: StdinChoice::Nothing,
-            out: None,
-            baseline: None,
-            fail_on: Vec::new(),
-            keep_home: false,
             use_cache: true,
+            ..RunRequest::for_evidence(workload, program, isolation)
         },
         runs: options.runs,
         file,
