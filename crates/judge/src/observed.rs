@@ -17,7 +17,9 @@ use model::case::expect::{
 use model::evidence::{Attempt, Evidence, Exit, FileEntry, FileKind, Line, Request};
 use model::expected::judged;
 use model::journal::{Head, Host, REDACTED};
-use model::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, MESSAGES, Ports};
+use model::profile::{
+    Destination, ExpectedAttempt, ExpectedFile, Files, MESSAGES, Ports, TextPattern,
+};
 use model::secret::AUTH_HEADERS;
 
 use pattern::patterns;
@@ -39,7 +41,7 @@ pub fn observed(runs: &[&Evidence], reason: &str) -> Observed {
         records: is_json_lines(runs).then_some(Records::JsonLines),
         files: Some(files(runs, reason, &mut refused)),
         exit: exit(runs, &mut refused),
-        programs: Some(programs(runs, reason)),
+        programs: Some(programs(runs, reason, &mut refused)),
         attempts: attempts(runs, reason, &mut refused),
         ..Expectations::default()
     };
@@ -176,7 +178,7 @@ fn auth(requests: &[&Request]) -> Auth {
     Auth::Any
 }
 
-/// The user agent of all requests, with versions as a placeholder.
+/// User agent of all requests, with versions as a placeholder.
 fn user_agent(requests: &[&Request]) -> Option<String> {
     let agents = requests.iter().map(|request| {
         let agents = request.header("user-agent");
@@ -187,7 +189,7 @@ fn user_agent(requests: &[&Request]) -> Option<String> {
     let (Some(Some(agent)), None) = (agents.next(), agents.next()) else {
         return None;
     };
-    let is_pattern = agent.parse::<model::profile::TextPattern>().is_ok();
+    let is_pattern = agent.parse::<TextPattern>().is_ok();
     is_pattern.then_some(agent)
 }
 
@@ -293,7 +295,7 @@ fn exit(runs: &[&Evidence], refused: &mut BTreeSet<String>) -> Option<ExpectedEx
     }
 }
 
-fn programs(runs: &[&Evidence], reason: &str) -> Vec<ProgramRule> {
+fn programs(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) -> Vec<ProgramRule> {
     let started = runs.iter().map(|run| {
         let own = run
             .processes
@@ -303,13 +305,18 @@ fn programs(runs: &[&Evidence], reason: &str) -> Vec<ProgramRule> {
         let others = programs.filter(|program| Some(*program) != own);
         others.map(str::to_owned).collect()
     });
-    let rules = patterns(started).into_iter().filter_map(|pattern| {
-        Some(ProgramRule {
-            program: pattern.text.parse().ok()?,
+    let mut rules = Vec::new();
+    for pattern in patterns(started) {
+        let Ok(program) = pattern.text.parse() else {
+            refused.insert(format!("a program whose path has braces: {}", pattern.text));
+            continue;
+        };
+        rules.push(ProgramRule {
+            program,
             reason: reason.to_owned(),
-        })
-    });
-    rules.collect()
+        });
+    }
+    rules
 }
 
 fn attempts(

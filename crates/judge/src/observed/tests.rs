@@ -145,6 +145,23 @@ fn credentials_and_survivors_have_no_rule() {
     );
 }
 
+#[test]
+fn path_with_unknown_braces_has_no_rule() {
+    let mut run = case_b();
+    run.evidence.files.push(file(Root::Tmp, "{a}"));
+    let mut program = run.evidence.processes[0].clone();
+    program.program = "/tmp/{a}".to_owned();
+    run.evidence.processes.push(program);
+    let refused = of(&[&run]).refused;
+    assert_eq!(
+        refused,
+        [
+            "a file whose path has braces: {a}",
+            "a program whose path has braces: /tmp/{a}"
+        ]
+    );
+}
+
 proptest! {
     /// Each text of each run is covered by a pattern whose count allows its number.
     #[test]
