@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use model::escape::{for_terminal, visible};
 use model::evidence::Exit;
 use model::finding::Verdict;
 use model::quote::shown_path;
@@ -395,13 +396,14 @@ fn print_error(label: &str, error: &(dyn std::error::Error + 'static), hint: Opt
 fn print_text(label: &str, text: &str, hint: Option<&str>) {
     let mut text = format!("{label}: {text}\n");
     if let Some(hint) = hint {
-        text.push_str(&format!("  hint: {hint}\n"));
+        text.push_str(&format!("  hint: {}\n", for_terminal(hint)));
     }
     write_stderr(text.as_bytes());
 }
 
+/// Prints a note, one line. Names of files and programs in it are the program's choice.
 fn print_note(text: &str) {
-    write_stderr(format!("note: {text}\n").as_bytes());
+    write_stderr(format!("note: {}\n", visible(text)).as_bytes());
 }
 
 /// Writes to standard error. If standard error is closed, the text is lost.

@@ -256,6 +256,20 @@ fn init_keeps_a_file_that_exists() {
 }
 
 #[test]
+fn init_escapes_the_names_in_its_notes() {
+    needs_program!("/usr/bin/python3");
+    let made = project(
+        "print(\"\".join",
+        "open(os.environ[\"HOME\"] + \"/\\x1b[31m{a}\", \"w\")\nprint(\"\".join",
+    );
+    let output = init(&made, &["/usr/bin/python3", "agent.py", "hello"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("braces: \\u{1b}[31m{a}"), "{told}");
+    assert!(!told.contains('\u{1b}'), "{told}");
+}
+
+#[test]
 fn init_names_the_value_that_no_case_can_have() {
     let made = tempfile::tempdir().unwrap();
     let output = init(&made, &["/bin/true", "{unknown}"]);
