@@ -145,8 +145,8 @@ impl<'a> PresentPaths<'a> {
 /// A missed path, the path to show for it, the option, and true if the latter is a directory.
 type Missed = (PathBuf, PathBuf, Class, bool);
 
-/// Handles a name in the home, the working or the temporary directory that was read but never existed. Objects that the program
-/// created are left out, and so are their parents.
+/// Handles a name in the home, the working or the temporary directory that was read but never existed. Objects that
+/// the program created are left out, and so are their parents.
 fn absent(
     view: &MountView<'_>,
     lookups: &Lookups,

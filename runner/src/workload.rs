@@ -162,8 +162,8 @@ impl Workload {
         }
     }
 
-    /// Names and values of the variables that `--env` sets or the caller has, which may be secrets. Excludes values with a placeholder:
-    /// they are made for the run, and the placeholder's value is public or redacted anyway.
+    /// Names and values of the variables that `--env` sets or the caller has, which may be secrets. Excludes values with
+    /// a placeholder: they are made for the run, and the placeholder's value is public or redacted anyway.
     pub(crate) fn asked_values(&self) -> Vec<(&str, &str)> {
         let asked = |variable: &Variable| {
             let mut placeholders = PLACEHOLDERS.into_iter();

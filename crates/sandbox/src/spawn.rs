@@ -360,8 +360,8 @@ fn input_pipe() -> Result<InputPipe, SetupError> {
     Ok(InputPipe { reader, writer })
 }
 
-/// Sends the plan and the stage's ends of the sockets and pipes. The plan holds the credential, so it travels in a sealed memory
-/// file, not in arguments or on disk.
+/// Sends the plan and the stage's ends of the sockets and pipes. The plan holds the credential, so it travels in a
+/// sealed memory file, not in arguments or on disk.
 fn send_plan(plan: &Plan, control: &UnixStream, ends: &[RawFd]) -> Result<(), SetupError> {
     let text = serde_json::to_vec(plan)
         .map_err(|_| Errno::EINVAL)

@@ -111,7 +111,8 @@ impl Passthrough {
     }
 }
 
-/// Writes the queue to the stream, if the check passes. Returns at the first error; the queue then closes, which the loop notices.
+/// Writes the queue to the stream, if the check passes. Returns at the first error; the queue then closes, which the
+/// loop notices.
 fn write_all(
     mut queue: Receiver<Vec<u8>>,
     is_terminal: bool,

@@ -151,7 +151,8 @@ impl Document<'static> {
     /// Unknown keys are ignored.
     ///
     /// # Errors
-    /// There are more values, the bytes are not JSON, the schema is another one, or a key is missing or has a value of the wrong form.
+    /// There are more values, the bytes are not JSON, the schema is another one, or a key is missing or has a value of
+    /// the wrong form.
     pub fn parse(bytes: &[u8], max_values: usize) -> Result<Self, DocumentError> {
         if values(bytes) > max_values {
             return Err(DocumentError::TooMany { max_values });
