@@ -32,18 +32,17 @@ use model::secret::SecretScanner;
 use nix::unistd::Pid;
 use sandbox::cgroup::Cgroup;
 use sandbox::counters::Counters;
+use sandbox::lines::{self, LineCount, LineReader, LinesWanted};
 use sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
 use sandbox::netns_check::Network;
 use sandbox::plan::Plan;
 use sandbox::set_up::SetUp;
 use sandbox::spawn::{InputPipe, Stage};
-use sandbox::supervise::LinesWanted;
 use sys::clock::Clock;
 use sys::fds::watched;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep_until};
 
 use passthrough::Passthrough;
@@ -106,7 +105,14 @@ pub(crate) async fn collect(
     let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
     let (control, to_stage) =
         tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
-    let (ask, asked) = tokio::sync::mpsc::channel(1);
+    let (line_reader, asked, lines) = match &stage.stdout {
+        Some(stdout) if !settings.passes_output => {
+            let (reader, asked, lines) = lines::of_pipe(stdout.try_clone()?);
+            (Some(reader), Some(asked), lines)
+        }
+        // Output that is passed on has no lines.
+        Some(_) | None => (None, None, LineCount::none()),
+    };
     let limits = (settings.output_bytes, settings.output_lines);
     let spools = settings.spools.take();
     let cgroup = stage.cgroup.as_ref();
@@ -116,7 +122,7 @@ pub(crate) async fn collect(
         pid,
         cgroup,
         settings.clock,
-        ask,
+        lines,
     );
     let mut session = Session {
         control: BufReader::with_capacity(PIECE, control),
@@ -140,6 +146,7 @@ pub(crate) async fn collect(
         next_look: Instant::now() + stalled::BETWEEN_LOOKS,
         set_up,
         counters: None,
+        line_reader,
         asked,
         impatient: false,
         done: false,
@@ -254,8 +261,10 @@ struct Session<'a> {
     set_up: SetUp<'a>,
     /// Traffic counters of the client's own network namespace, counted from the client's release.
     counters: Option<Counters>,
-    /// Requests of the supervisor for the lines of standard output, one at each connection to the stub.
-    asked: Receiver<LinesWanted>,
+    /// Tells the supervisor the lines of standard output; `None` if the output is passed on.
+    line_reader: Option<LineReader>,
+    /// Questions of the supervisor for those lines.
+    asked: Option<LinesWanted>,
     /// A signal has ended the wait for the rest of the output.
     impatient: bool,
     /// The stub has written its last journal entry.
@@ -285,7 +294,7 @@ impl Session<'_> {
                 // In this order, so that a record is read before an event that would make it late.
                 biased;
                 () = self.signals.recv() => self.interrupted(),
-                read = readable(self.stdout.as_ref(), self.passthrough.as_ref().map(|(out, _)| out)) => self.read_stdout(read),
+                read = readable(self.stdout.as_ref(), self.passthrough.as_ref().map(|(out, _)| out), self.line_reader.as_ref()) => self.read_stdout(read),
                 read = self.control.read_until(b'\n', &mut line), if self.control_open => match read {
                     Ok(length) if length > 0 && line.ends_with(b"\n") => {
                         let next = self.control_line(&line).await;
@@ -295,13 +304,13 @@ impl Session<'_> {
                     _ => self.control_closed(),
                 },
                 message = receive(self.channel.as_ref()) => self.init_message(message).await,
-                Some(reply) = self.asked.recv() => {
+                Some(reply) = async { self.asked.as_mut()?.recv().await } => {
                     // The supervisor waits for the answer, up to its own time limit.
                     let _ = reply.try_send(self.lines_now());
                     Next::Continue
                 }
                 // After the journal, so that a flood of standard error delays no barrier.
-                read = readable(self.stderr.as_ref(), self.passthrough.as_ref().map(|(_, err)| err)) => self.read_stderr(read),
+                read = readable(self.stderr.as_ref(), self.passthrough.as_ref().map(|(_, err)| err), None) => self.read_stderr(read),
                 () = sleep_until(self.deadline) => self.deadline_passed(),
                 () = stalled::next_look(self.phase, self.next_look) => self.look_at_processes(),
                 // After the deadline, so that a flood of questions or file events delays no other branch.

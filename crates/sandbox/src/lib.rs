@@ -123,6 +123,7 @@ mod init;
 pub mod landlock;
 mod launch;
 pub mod limits;
+pub mod lines;
 pub mod message;
 mod mount_point;
 mod netlink;

@@ -30,6 +30,7 @@ use super::error::SetupError;
 use super::guard::{self, GUARD_ARGUMENT};
 use super::identity;
 use super::limits::{CORE_BYTES, QUEUE_BYTES};
+use super::lines::LineCount;
 use super::message::ExitStatus;
 use super::plan::{
     Bind, BindKind, ClientPaths, ClientPlan, Plan, ResourceLimits, RootPlan, ServerPlan,
@@ -212,9 +213,8 @@ impl Sandbox {
         let cgroup = stage.cgroup.as_ref();
         let cgroup = cgroup.map(Cgroup::describe).map_err(String::clone);
         let process = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
-        // The receiver is dropped: this owner does not need the lines of standard output at a connection.
-        let (questions, _) = tokio::sync::mpsc::channel(1);
-        let set_up = SetUp::new((&plan, &secrets), process, cgroup, clock, questions);
+        let lines = LineCount::none();
+        let set_up = SetUp::new((&plan, &secrets), process, cgroup, clock, lines);
         let mut run = Drive::new(stage, set_up)?;
         let ended = run.drive(self.timeout);
         drop((held, targets));

@@ -16,13 +16,14 @@ use super::canary::outside;
 use super::counters::Counters;
 use super::error::{At as _, EXHAUSTED, SetupError, Step};
 use super::identity;
+use super::lines::LineCount;
 use super::message::{ClientEnd, FromInit, FromStage, ToStage};
 use super::netns_check::Network;
 use super::plan::{Identity, Plan};
 use super::reaper::Condition;
 use super::root::Trees;
 use super::self_check::{SelfCheck, namespaces};
-use super::supervise::{LinesWanted, StubAddresses, Supervisor};
+use super::supervise::{StubAddresses, Supervisor};
 use super::verify::{self, HostView, Isolation, own_filters};
 use super::weaken::Protection;
 
@@ -36,7 +37,8 @@ pub struct SetUp<'p> {
     refused_outside: Option<Result<Vec<&'static str>, SetupError>>,
     /// Limits of the sandbox's cgroup, or the reason for having none.
     cgroup: Result<String, String>,
-    questions: tokio::sync::mpsc::Sender<LinesWanted>,
+    /// For the supervisor, until it starts.
+    lines: Option<LineCount>,
     last_report: Option<&'static str>,
     network: Option<(StubAddresses, Network)>,
     /// Listener of the client's filter, until the supervisor takes it.
@@ -102,14 +104,14 @@ pub struct Judgement {
 }
 
 impl<'p> SetUp<'p> {
-    /// Begins with a stage that has its plan. At each connection to the server, the supervisor asks `questions` for
-    /// the lines on the client's standard output.
+    /// Begins with a stage that has its plan. The supervisor takes the number of lines on the client's standard output
+    /// from `lines`.
     pub fn new(
         (plan, secrets): (&'p Plan, &'p SecretScanner),
         stage: Pid,
         cgroup: Result<String, String>,
         clock: Clock,
-        questions: tokio::sync::mpsc::Sender<LinesWanted>,
+        lines: LineCount,
     ) -> Self {
         Self {
             plan,
@@ -118,7 +120,7 @@ impl<'p> SetUp<'p> {
             stage,
             refused_outside: None,
             cgroup,
-            questions,
+            lines: Some(lines),
             last_report: None,
             network: None,
             listener: None,
@@ -240,7 +242,7 @@ impl<'p> SetUp<'p> {
             listener,
             *addresses,
             self.clock,
-            self.questions.clone(),
+            self.lines.take().unwrap_or_else(LineCount::none),
             (self.plan, self.stage),
             self.secrets,
         )?;

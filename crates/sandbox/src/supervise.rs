@@ -5,8 +5,8 @@
 //! waits, decides, records and answers. Entries of the ledger are recorded before the answer, so that none is lost. A
 //! path lookup needs no decision: the thread lets it continue first. The thread ends with the last filtered process.
 //!
-//! A bounded channel leads to the event loop. Before each connection to the stub, the event loop reads the client's
-//! standard output.
+//! Before each connection to the stub, the thread takes the number of lines on the client's standard output
+//! ([`lines`](crate::lines)).
 
 mod behalf;
 mod call;
@@ -27,7 +27,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -42,21 +42,19 @@ use sys::notify::{self, Answer, Notification};
 
 use self::behalf::Sockets;
 use self::call::{Address, Call};
-use self::caller::Caller;
+use self::caller::{Caller, Callers};
 use self::decide::{Context, decide};
 use self::kernel_memory::KernelMemory;
 use self::ledger::Ledger;
 use self::process_limit::ProcessLimit;
 use super::error::{At as _, SetupError, Step};
 use super::filter::SystemCall;
+use super::lines::LineCount;
 use super::plan::Plan;
 use super::weaken::Protection;
 
 /// Time limit for the ledger's hand-over after the last filtered process has ended.
 const HAND_OVER: Duration = Duration::from_secs(2);
-
-/// Request to the event loop at a connection to the stub: the reply is the number of lines on standard output.
-pub type LinesWanted = SyncSender<usize>;
 
 /// Addresses of the stub's listeners. The stub must accept as many connections as the supervisor let through.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +86,7 @@ struct Shared {
 }
 
 impl Supervisor {
-    /// Starts the thread. The event loop receives its requests for line counts at the other end of `questions`.
+    /// Starts the thread. At each connection to the stub, it takes the number of output lines from `lines`.
     ///
     /// # Errors
     /// A refused request, the errno of the failed thread creation, or `EINVAL` if the kernel's struct seccomp_notif
@@ -97,7 +95,7 @@ impl Supervisor {
         listener: OwnedFd,
         addresses: StubAddresses,
         clock: Clock,
-        questions: tokio::sync::mpsc::Sender<LinesWanted>,
+        lines: LineCount,
         (plan, stage): (&Plan, Pid),
         secrets: &SecretScanner,
     ) -> Result<Self, SetupError> {
@@ -123,9 +121,10 @@ impl Supervisor {
             addresses,
             stub_is_known: plan.server.is_known,
             clock,
-            questions,
+            lines,
             shared: Arc::clone(&shared),
             ledger: Ledger::default(),
+            callers: Callers::default(),
             refuses,
             has_opened_memory: false,
             sockets,
@@ -187,9 +186,10 @@ struct Supervision {
     /// The client was given the stub's address.
     stub_is_known: bool,
     clock: Clock,
-    questions: tokio::sync::mpsc::Sender<LinesWanted>,
+    lines: LineCount,
     shared: Arc<Shared>,
     ledger: Ledger,
+    callers: Callers,
     /// Refusals are made; false in a test build only.
     refuses: bool,
     /// The memory of a caller was opened once, to test the right to it.
@@ -329,9 +329,9 @@ impl Supervision {
         let caller = if !launched || !leaves_entry {
             Caller::default()
         } else if matches!(call, Call::Execute { .. }) {
-            Caller::read_with_parent(notification.thread)
+            self.callers.read_with_parent(notification.thread)
         } else {
-            Caller::read(notification.thread)
+            self.callers.read(notification.thread)
         };
         if !notify::is_valid(&self.listener, notification.id) {
             // The caller ended while it waited. The call was not made, and /proc may have shown another process.

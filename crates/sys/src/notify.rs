@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
-use crate::process::{get_descriptor, open_pidfd};
+use crate::process::{PIDFD_THREAD, get_descriptor, open_pidfd};
 
 /// ioctl numbers of linux/seccomp.h for the structures below.
 const RECV: libc::c_ulong = 0xC050_2100;
@@ -237,9 +237,7 @@ pub fn read_directly(thread: i32, address: u64, buffer: &mut [u8]) -> Result<(),
 /// # Errors
 /// The errno of either call; `EPERM` if the process may not be traced.
 pub fn copy_descriptor(thread: i32, process: Pid, number: i32) -> Result<OwnedFd, Errno> {
-    /// `PIDFD_THREAD` of linux/pidfd.h.
-    const THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
-    let pidfd = match open_pidfd(thread, THREAD) {
+    let pidfd = match open_pidfd(thread, PIDFD_THREAD) {
         Err(Errno::EINVAL) => open_pidfd(process.as_raw(), 0),
         opened => opened,
     }?;

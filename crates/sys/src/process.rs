@@ -56,6 +56,26 @@ pub fn open_pidfd(task: i32, flags: libc::c_uint) -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(pidfd as i32) })
 }
 
+/// pidfd_open(2) for one thread: with PIDFD_THREAD (Linux 6.9), before that for a thread that leads its process.
+///
+/// # Errors
+/// `ESRCH` if the thread has ended; `EINVAL` on an older kernel for a thread that leads no process.
+pub fn open_thread_pidfd(thread: i32) -> Result<OwnedFd, Errno> {
+    match open_pidfd(thread, PIDFD_THREAD) {
+        Err(Errno::EINVAL) => open_pidfd(thread, 0),
+        opened => opened,
+    }
+}
+
+/// `PIDFD_THREAD` of linux/pidfd.h.
+pub(crate) const PIDFD_THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
+
+/// poll(2) of a pidfd: returns true once the process or thread has ended, or if its state is unknown.
+pub fn has_ended(pidfd: impl AsFd) -> bool {
+    let mut polled = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+    poll(&mut polled, PollTimeout::ZERO) != Ok(0)
+}
+
 /// pidfd_getfd(2): copies descriptor `number` of the process or thread of `pidfd`.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
+use sandbox::lines::LineReader;
 use sandbox::message::{self, FromInit};
 use sys::net::readable_bytes;
 use tokio::io::unix::AsyncFd;
@@ -21,10 +22,12 @@ pub(super) enum Read {
 
 /// Reads one piece from a pipe. The future is never ready for a pipe whose end was read. With a passthrough, the
 /// read waits for space in its queue. After its reader has left, the pipe is closed, as for any reader that
-/// leaves. The bytes that the program wrote before are returned to be searched.
+/// leaves. The bytes that the program wrote before are returned to be searched. The caller counts the lines of a piece
+/// for `lines`.
 pub(super) async fn readable(
     pipe: Option<&AsyncFd<OwnedFd>>,
     passthrough: Option<&Passthrough>,
+    lines: Option<&LineReader>,
 ) -> Read {
     let Some(pipe) = pipe else {
         return std::future::pending().await;
@@ -40,9 +43,14 @@ pub(super) async fn readable(
         };
         // Not before: the loop makes this future anew for each of its steps.
         let mut piece = vec![0; PIECE];
+        lines.inspect(|lines| lines.reads());
         match nix::unistd::read(pipe.get_ref(), &mut piece) {
-            Err(Errno::EAGAIN) => guard.clear_ready(),
-            Err(Errno::EINTR) => {}
+            Err(errno @ (Errno::EAGAIN | Errno::EINTR)) => {
+                lines.inspect(|lines| lines.read_nothing());
+                if errno == Errno::EAGAIN {
+                    guard.clear_ready();
+                }
+            }
             Ok(length) if length > 0 => {
                 piece.truncate(length);
                 return Read::Piece(piece);
@@ -108,11 +116,11 @@ mod tests {
             passthrough.close();
             let text = vec![b'x'; 3 * PIECE + 5];
             writing.write_all(&text).unwrap();
-            let Read::Left(left) = readable(Some(&pipe), Some(&passthrough)).await else {
+            let Read::Left(left) = readable(Some(&pipe), Some(&passthrough), None).await else {
                 panic!("nothing is passed on any more")
             };
             assert_eq!(left, text);
-            let Read::Left(left) = readable(Some(&pipe), Some(&passthrough)).await else {
+            let Read::Left(left) = readable(Some(&pipe), Some(&passthrough), None).await else {
                 panic!("nothing is passed on any more")
             };
             assert_eq!(left, b"");

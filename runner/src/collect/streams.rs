@@ -26,7 +26,10 @@ impl Session<'_> {
 
     pub(super) fn read_stdout(&mut self, read: Read) -> Next {
         match read {
-            Read::End => self.stdout = None,
+            Read::End => {
+                self.stdout = None;
+                self.tell_lines();
+            }
             Read::Left(left) => {
                 self.stdout = None;
                 if let Some(passed) = &mut self.capture.passed {
@@ -44,10 +47,18 @@ impl Session<'_> {
                 _ => {
                     let now = self.settings.clock.elapsed_us();
                     self.capture.output.push(&piece, now);
+                    self.tell_lines();
                 }
             },
         }
         Next::Continue
+    }
+
+    /// Ends a read of standard output with the number of lines for the supervisor.
+    pub(super) fn tell_lines(&self) {
+        if let Some(lines) = &self.line_reader {
+            lines.counted(self.capture.output.lines());
+        }
     }
 
     pub(super) fn read_stderr(&mut self, read: Read) -> Next {

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
@@ -9,6 +10,7 @@ use model::text::printable;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::unistd::Pid;
+use sys::process::{has_ended, open_thread_pidfd};
 use sys::read::kernel_text;
 
 /// Suffix that the kernel adds to the link of an unlinked file (d_path in fs/d_path.c).
@@ -43,16 +45,36 @@ impl Default for Caller {
     }
 }
 
-impl Caller {
+/// Reader of callers. It keeps the process ids of the last caller: the kernel formats a whole page to tell them.
+#[derive(Debug, Default)]
+pub(super) struct Callers {
+    last: Option<Known>,
+}
+
+/// Process ids of a thread, right for as long as the thread lives.
+#[derive(Debug)]
+struct Known {
+    thread: i32,
+    process: Pid,
+    pid: i32,
+    pidfd: OwnedFd,
+}
+
+impl Callers {
     /// Reads /proc of `thread`. If the thread has ended, the fields are 0 or empty; its call is not made either.
-    pub(super) fn read(thread: i32) -> Self {
-        let status = kernel_text(format!("/proc/{thread}/status")).unwrap_or_default();
-        let process = first(&status, "Tgid:").unwrap_or(thread);
+    pub(super) fn read(&mut self, thread: i32) -> Caller {
+        // An ended thread's id may be in use again.
+        let is_known = |known: &&Known| known.thread == thread && !has_ended(&known.pidfd);
+        let (process, pid) = match self.last.as_ref().filter(is_known) {
+            Some(known) => (known.process, known.pid),
+            None => self.read_ids(thread),
+        };
+        // Not kept: execve(2) changes the program.
         let program = fs::read_link(format!("/proc/{thread}/exe"));
-        Self {
+        Caller {
             thread,
-            process: Pid::from_raw(process),
-            pid: last(&status, "NStgid:").unwrap_or(0),
+            process,
+            pid,
             parent: 0,
             program: program
                 .map(|path| printable(path.as_os_str().as_encoded_bytes()))
@@ -60,16 +82,33 @@ impl Caller {
         }
     }
 
-    /// Reads the parent as well.
-    pub(super) fn read_with_parent(thread: i32) -> Self {
+    fn read_ids(&mut self, thread: i32) -> (Pid, i32) {
+        // Opened first, so that the ids are those of the same thread.
+        let pidfd = open_thread_pidfd(thread);
         let status = kernel_text(format!("/proc/{thread}/status")).unwrap_or_default();
-        let parent = first(&status, "PPid:").unwrap_or(0);
-        Self {
-            parent: pid_inside(parent),
-            ..Self::read(thread)
-        }
+        let process = Pid::from_raw(first(&status, "Tgid:").unwrap_or(thread));
+        let pid = last(&status, "NStgid:").unwrap_or(0);
+        self.last = pidfd.ok().map(|pidfd| Known {
+            thread,
+            process,
+            pid,
+            pidfd,
+        });
+        (process, pid)
     }
 
+    /// Reads the parent as well.
+    pub(super) fn read_with_parent(&mut self, thread: i32) -> Caller {
+        let status = kernel_text(format!("/proc/{thread}/status")).unwrap_or_default();
+        let parent = first(&status, "PPid:").unwrap_or(0);
+        Caller {
+            parent: pid_inside(parent),
+            ..self.read(thread)
+        }
+    }
+}
+
+impl Caller {
     /// Name of `program`, a path given to execveat(2) with the directory descriptor `at`. For a descriptor, the name is
     /// the path of its file, or `/memfd:name` for a memory file.
     pub(super) fn program_name(&self, at: i32, program: &[u8]) -> Vec<u8> {
@@ -153,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_calling_process_is_named_by_its_own_pid_and_program() {
-        let own = Caller::read(std::process::id() as i32);
+        let own = Callers::default().read(std::process::id() as i32);
         assert_eq!(own.process, Pid::this());
         assert_eq!(Path::new(&own.program), std::env::current_exe().unwrap());
         let missing = |path: &[u8]| own.missing_program(libc::AT_FDCWD, path);
@@ -177,7 +216,7 @@ mod tests {
     #[test]
     fn a_program_that_is_given_by_its_descriptor_is_called_what_that_says() {
         use std::os::fd::AsRawFd as _;
-        let own = Caller::read(std::process::id() as i32);
+        let own = Callers::default().read(std::process::id() as i32);
         let here = libc::AT_FDCWD;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("program");
@@ -230,14 +269,14 @@ mod tests {
             let _ = end.recv();
         });
         let (id, number) = told.recv().unwrap();
-        let caller = Caller::read(id);
+        let caller = Callers::default().read(id);
         let missing = |caller: &Caller| caller.missing_program(libc::AT_FDCWD, b"program");
         assert_eq!(missing(&caller), None);
         assert_eq!(
             caller.program_name(number, b""),
             path.as_os_str().as_bytes()
         );
-        let leader = Caller::read(std::process::id() as i32);
+        let leader = Callers::default().read(std::process::id() as i32);
         assert_eq!(missing(&leader), Some(Errno::ENOENT));
         drop(done);
         thread.join().unwrap();

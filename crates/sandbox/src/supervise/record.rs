@@ -1,17 +1,11 @@
 //! Entries of the ledger for calls that the kernel carries out: starts of programs, connections to the stub.
 
-use std::sync::mpsc::sync_channel;
-use std::time::Duration;
-
 use nix::errno::Errno;
 use sys::notify::{self, Notification};
 
 use super::caller::Caller;
 use super::ledger::Connect;
 use super::{Supervision, lookup, socket_state};
-
-/// Time limit for the event loop to read the client's output before a connection.
-const BARRIER: Duration = Duration::from_secs(1);
 
 impl Supervision {
     /// Records a program that execve(2) is about to start. A missing program is not listed: its errno is returned and
@@ -54,17 +48,10 @@ impl Supervision {
                 .ledger
                 .fault(format!("cannot read the state of a socket: {errno}")),
         }
-        let lines = self.count_output_lines();
+        let lines = self.lines.now();
         self.ledger.connect(Connect {
             at_us: self.clock.elapsed_us(),
             lines,
         });
-    }
-
-    /// Asks the event loop for the number of lines on the client's standard output.
-    pub(super) fn count_output_lines(&self) -> Option<usize> {
-        let (reply, lines) = sync_channel(1);
-        let asked = self.questions.blocking_send(reply);
-        asked.ok().and_then(|()| lines.recv_timeout(BARRIER).ok())
     }
 }

@@ -84,12 +84,13 @@ mod tests {
 
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
+    use super::super::caller::Callers;
     use super::*;
 
     fn both(descriptor: &impl AsRawFd) -> [Result<bool, Errno>; 2] {
         let own = std::process::id() as i32;
         let number = descriptor.as_raw_fd();
-        let copied = is_unconnected_tcp(own, &Caller::read(own), number);
+        let copied = is_unconnected_tcp(own, &Callers::default().read(own), number);
         [copied, is_unconnected_by_proc(own, number)]
     }
 
