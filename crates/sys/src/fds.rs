@@ -70,8 +70,8 @@ pub fn receive_message(socket: impl AsFd, limit: usize) -> Result<(Vec<u8>, Vec<
 /// milliseconds.
 ///
 /// The descriptor is queued in a socket that only its own queue refers to. The kernel collects such a socket itself
-/// (SCM_RIGHTS, unix(7)). If any step fails, the close of the caller is the last one and waits.
-pub fn close_later(descriptor: impl AsFd) {
+/// (SCM_RIGHTS, unix(7)). If any step fails, this function closes the file and waits.
+pub fn close_later(descriptor: OwnedFd) {
     let pair = socketpair(
         AddressFamily::Unix,
         SockType::Datagram,
@@ -79,7 +79,7 @@ pub fn close_later(descriptor: impl AsFd) {
         SockFlag::SOCK_CLOEXEC,
     );
     let Ok((from, to)) = pair else { return };
-    let both = [descriptor.as_fd().as_raw_fd(), to.as_raw_fd()];
+    let both = [descriptor.as_raw_fd(), to.as_raw_fd()];
     let _ = sendmsg::<()>(
         from.as_raw_fd(),
         &[IoSlice::new(b".")],
@@ -87,7 +87,9 @@ pub fn close_later(descriptor: impl AsFd) {
         MsgFlags::MSG_DONTWAIT,
         None,
     );
-    drop(to);
+    // The last one starts the collection. A descriptor that is still open then would be the last close again.
+    drop((descriptor, to));
+    drop(from);
 }
 
 /// close_range(2) with CLOSE_RANGE_CLOEXEC: the next exec closes every descriptor from `first` on.

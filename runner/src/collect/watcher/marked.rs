@@ -87,7 +87,7 @@ impl Marked {
 
     /// Ends the watch. The descriptor is closed without waiting, because closing can take long.
     pub(super) fn end(self) -> FileWatch {
-        close_later(self.group.get_ref());
+        close_later(self.group.into_inner());
         self.seen.cut.map_or(FileWatch::Whole, FileWatch::Cut)
     }
 

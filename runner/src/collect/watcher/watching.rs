@@ -84,7 +84,9 @@ impl Watching {
 
     /// Ends the watch. The descriptor is closed without waiting, because closing can take long.
     pub(super) fn end(self) -> FileWatch {
-        close_later(&self.inotify);
+        // A copy, which would be the last close.
+        drop(self.ready);
+        close_later(self.inotify.into());
         self.seen.cut.map_or(FileWatch::BestEffort, FileWatch::Cut)
     }
 
