@@ -36,3 +36,4 @@ pub mod secret;
 pub mod shape;
 pub mod text;
 pub mod time;
+pub mod wire;

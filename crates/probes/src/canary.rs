@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use model::evidence::{Attempt, CanaryMode as Mode};
+use model::wire;
 use nix::errno::Errno;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -178,16 +179,20 @@ pub fn observation(name: &str, mode: Mode, result: Result<(), Errno>) -> Observa
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CanaryTargets {
     /// Home of the client, by its path inside.
+    #[serde(with = "wire::string")]
     pub home: OsString,
     /// File that is readable by its mode for all users, and that no Landlock rule names.
+    #[serde(with = "wire::string")]
     pub unruled_file: OsString,
     /// Abstract socket name at which init listens while the probes run, inside.
     pub inside_socket: String,
     /// Abstract socket name at which the runner listens in its own network namespace.
     pub outside_socket: String,
     /// Directory of the host that must be invisible, or must not be opened.
+    #[serde(with = "wire::string")]
     pub outside_directory: OsString,
     /// Path of a file that does not exist and must not be created.
+    #[serde(with = "wire::string")]
     pub outside_file: OsString,
     /// Address at which the runner listens on loopback, in a container's network; else `None`.
     pub neighbour: Option<SocketAddr>,

@@ -80,13 +80,15 @@ fn restrict_and_probe(
         limits::prefer_as_victim(&proc_view.proc);
     }
     let landlock = landlock::restrict_client(plan, ports, proc_view)?;
+    let surroundings = self_check::surroundings(plan, &proc_view.proc)?;
     let filter = filter::for_client(plan);
     let descriptor = filter.install_with_listener().at(Step::Filter)?;
     message::send(socket, &Launch::Listening { descriptor }, &[]).at(Step::Channel)?;
     expect(socket, |message| matches!(message, Launch::Detached))?;
     unshare_table_closing_from(3).at(Step::Channel)?;
     probe_in_child(socket, || {
-        let report = self_check::gather(plan, proc_view, ports.stub, init, landlock)?;
+        let at = (ports.stub, init);
+        let report = self_check::gather(plan, proc_view, at, landlock, surroundings)?;
         let report = to_raw_value(&report)
             .map_err(|_| Errno::EINVAL)
             .at(Step::Probe)?;

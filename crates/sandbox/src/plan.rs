@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use model::case::{Access, Device, Tier};
 use model::layout::{HOME, INSIDE_ID, TMP, WORK};
+use model::wire;
 use serde::{Deserialize, Serialize};
 
 use super::weaken::Protection;
@@ -174,10 +175,13 @@ pub(super) struct Ports {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RootPlan {
     /// Home directory, as a path inside.
+    #[serde(with = "wire::string")]
     pub home: OsString,
     /// Temporary directory, as a path inside.
+    #[serde(with = "wire::string")]
     pub tmp: OsString,
     /// Working directory of the client's own, as a path inside.
+    #[serde(with = "wire::string")]
     pub work: OsString,
     /// Size of each of these three directories, in bytes.
     pub bytes: u64,
@@ -193,8 +197,10 @@ pub struct RootPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bind {
     /// Absolute path on the host, resolved.
+    #[serde(with = "wire::string")]
     pub source: OsString,
     /// Absolute path inside.
+    #[serde(with = "wire::string")]
     pub target: OsString,
     /// Device number of the checked object (`st_dev`).
     pub device: u64,
@@ -219,13 +225,17 @@ pub enum BindKind {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClientPlan {
     /// Absolute path inside.
+    #[serde(with = "wire::string")]
     pub program: OsString,
     /// `argv`, from 0. Init replaces [`BASE_URL`] in arguments and environment, once the stub listens and its port is
     /// known.
+    #[serde(with = "wire::strings")]
     pub arguments: Vec<OsString>,
     /// Environment, each entry as `NAME=value`.
+    #[serde(with = "wire::strings")]
     pub environment: Vec<OsString>,
     /// Current directory at the start, as an absolute path inside.
+    #[serde(with = "wire::string")]
     pub directory: OsString,
     /// Standard input is a pipe from the runner; otherwise it is /dev/null.
     pub reads_input: bool,

@@ -1,6 +1,7 @@
 //! The self-check: reads the layers back and runs the canary in the client's process, just before its exec.
 //!
-//! The values are gathered inside, in a child of that process. [`crate::verify`] judges them outside.
+//! The values are gathered inside: namespaces and mounts just before the filter, the rest in a child of that process.
+//! [`crate::verify`] judges them outside.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -8,6 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd as _;
 
 use model::evidence::CanaryMode;
+use model::wire;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sys::resource::{Resource, getrlimit};
@@ -33,28 +35,36 @@ pub(super) const NAMESPACES: [&str; 7] = ["user", "net", "mnt", "pid", "ipc", "u
 pub struct SelfCheck {
     /// Fields of /proc/self/status, by key.
     pub(crate) status: BTreeMap<String, String>,
-    /// Links of /proc/self/ns, by name: `net:[4026531840]`.
-    pub(crate) namespaces: BTreeMap<String, String>,
-    /// Text of /proc/self/mountinfo.
-    pub(crate) mounts: Vec<u8>,
-    /// Objects at the targets of the binds, in the plan's order; empty in tier `inherited`.
-    pub(crate) binds: Vec<SeenBind>,
+    /// Namespaces and mounts.
+    pub(crate) surroundings: Surroundings,
     /// The client has a whole /proc.
     pub(crate) shows_proc: bool,
-    /// Node name of uname(2).
-    pub(crate) host_name: String,
     /// Descriptors above 2 without FD_CLOEXEC.
     pub(crate) inherited: Vec<i32>,
     /// Soft and hard resource limits, by name (`RLIMIT_CORE`).
     pub(crate) limits: BTreeMap<String, (u64, u64)>,
-    /// Text of /proc/self/coredump_filter.
-    pub(crate) dump_filter: Option<String>,
     /// Landlock rights that the kernel enforces.
     pub landlock: LandlockReport,
     /// Results of the probes.
     pub(crate) observations: Vec<Observation>,
     /// Client address of the canary's connection to the stub, which distinguishes it from the client's connections.
     pub stub_peer: Option<SocketAddr>,
+}
+
+/// Namespaces and mounts of the client's process, without any right to change them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Surroundings {
+    /// Links of /proc/self/ns, by name: `net:[4026531840]`.
+    pub(crate) namespaces: BTreeMap<String, String>,
+    /// Text of /proc/self/mountinfo.
+    #[serde(with = "wire::bytes")]
+    pub(crate) mounts: Vec<u8>,
+    /// Objects at the targets of the binds, in the plan's order; empty in tier `inherited`.
+    pub(crate) binds: Vec<SeenBind>,
+    /// Node name of uname(2).
+    pub(crate) host_name: String,
+    /// Text of /proc/self/coredump_filter.
+    pub(crate) dump_filter: Option<String>,
 }
 
 /// Object that the client finds at the target of a bind.
@@ -70,13 +80,27 @@ pub(crate) enum SeenBind {
     Unreached { errno: i32 },
 }
 
-/// Reads the layers back and runs the canary.
+/// Reads namespaces and mounts. Call this function after the last change of them, and before the filter, which notifies
+/// each path lookup: the supervisor's answers would cost more than all other work of the self-check.
+pub(super) fn surroundings(plan: &Plan, proc: &Proc) -> Result<Surroundings, SetupError> {
+    Ok(Surroundings {
+        namespaces: namespaces_by(proc)?,
+        mounts: proc
+            .read_bytes("self/mountinfo")
+            .at_object(Step::Probe, "self/mountinfo")?,
+        binds: binds(plan, proc)?,
+        host_name: host_name()?,
+        dump_filter: core_dumps::filter(proc),
+    })
+}
+
+/// Reads the other layers back and runs the canary.
 pub(super) fn gather(
     plan: &Plan,
     proc_view: &ProcView,
-    port: u16,
-    init: Pid,
+    (port, init): (u16, Pid),
     landlock: LandlockReport,
+    surroundings: Surroundings,
 ) -> Result<SelfCheck, SetupError> {
     let read = |path: &str| proc_view.proc.read(path).at_object(Step::Probe, path);
     let status = read("self/status")?;
@@ -100,17 +124,10 @@ pub(super) fn gather(
     observations.extend(canary::observe(kind, &env));
     Ok(SelfCheck {
         status,
-        namespaces: namespaces_by(&proc_view.proc)?,
-        mounts: proc_view
-            .proc
-            .read_bytes("self/mountinfo")
-            .at_object(Step::Probe, "self/mountinfo")?,
-        binds: binds(plan, &proc_view.proc)?,
+        surroundings,
         shows_proc: proc_view.shows_proc,
-        host_name: host_name()?,
         inherited: inherited(&proc_view.proc)?,
         limits: limits()?,
-        dump_filter: core_dumps::filter(&proc_view.proc),
         landlock,
         observations,
         stub_peer,

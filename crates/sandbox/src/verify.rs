@@ -98,6 +98,7 @@ pub fn judge(report: &SelfCheck, outside: &HostView<'_>) -> Isolation {
 
 /// Judges the layers of a sandbox with its own namespaces.
 fn own_layers(report: &SelfCheck, outside: &HostView<'_>) -> Vec<Layer> {
+    let mounts = parse_mounts(&report.surroundings.mounts);
     let namespaces = NAMESPACES.iter();
     let mut layers: Vec<Layer> = namespaces
         .map(|name| namespace(name, report, outside))
@@ -105,11 +106,11 @@ fn own_layers(report: &SelfCheck, outside: &HostView<'_>) -> Vec<Layer> {
     layers.extend([
         network(outside.network),
         identity(report),
-        root(report),
-        writable(report, HOME),
-        writable(report, TMP),
-        writable(report, WORK),
-        mounts::layer(report, outside.plan),
+        root(&mounts),
+        writable(&mounts, HOME),
+        writable(&mounts, TMP),
+        writable(&mounts, WORK),
+        mounts::layer(report, &mounts, outside.plan),
         capabilities(report),
         no_new_privileges(report),
         landlock(report),
@@ -122,7 +123,7 @@ fn own_layers(report: &SelfCheck, outside: &HostView<'_>) -> Vec<Layer> {
     layers.extend((!report.shows_proc).then(without_proc));
     layers.extend(wide_tcp_buffers(outside.network));
     layers.extend(dumped_core(report, outside.plan));
-    layers.extend((report.host_name != HOST_NAME).then(without_host_name));
+    layers.extend((report.surroundings.host_name != HOST_NAME).then(without_host_name));
     layers
 }
 
@@ -145,7 +146,7 @@ fn without_proc() -> Layer {
 }
 
 fn dumped_core(report: &SelfCheck, plan: &Plan) -> Option<Layer> {
-    let filter = report.dump_filter.as_deref();
+    let filter = report.surroundings.dump_filter.as_deref();
     core_dumps::layer(Receiver::read(), plan.limits.core_bytes, filter)
 }
 
@@ -202,7 +203,10 @@ fn layer(name: impl Into<String>, enforced: bool, detail: impl Into<String>) -> 
 }
 
 fn namespace(name: &str, report: &SelfCheck, outside: &HostView<'_>) -> Layer {
-    let (inside, host) = (report.namespaces.get(name), outside.namespaces.get(name));
+    let (inside, host) = (
+        report.surroundings.namespaces.get(name),
+        outside.namespaces.get(name),
+    );
     let own = inside.is_some() && host.is_some() && inside != host;
     let long = match name {
         "net" => "network",
@@ -244,8 +248,7 @@ fn identity(report: &SelfCheck) -> Layer {
     }
 }
 
-fn root(report: &SelfCheck) -> Layer {
-    let mounts = parse_mounts(&report.mounts);
+fn root(mounts: &[Mount]) -> Layer {
     let sealed = mounts
         .iter()
         .filter(|mount| mount.target == Path::new("/"))
@@ -257,8 +260,7 @@ fn root(report: &SelfCheck) -> Layer {
     }
 }
 
-fn writable(report: &SelfCheck, path: &str) -> Layer {
-    let mounts = parse_mounts(&report.mounts);
+fn writable(mounts: &[Mount], path: &str) -> Layer {
     let found: Vec<&Mount> = mounts
         .iter()
         .filter(|mount| mount.target == Path::new(path))

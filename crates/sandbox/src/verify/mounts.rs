@@ -86,13 +86,10 @@ fn unescaped(mut word: &[u8]) -> Vec<u8> {
 /// Judges the mounts other than root, home, tmp and work.
 ///
 /// Each mount must be planned and permit no more than planned. Each planned object must be found at its target.
-pub(super) fn layer(report: &SelfCheck, plan: &Plan) -> Layer {
-    let found = check_text(
-        &report.mounts,
-        report.shows_proc,
-        &report.binds,
-        &plan.root.binds,
-    );
+pub(super) fn layer(report: &SelfCheck, mounts: &[Mount], plan: &Plan) -> Layer {
+    let seen = &report.surroundings;
+    let found = all_parsed(&seen.mounts, mounts)
+        .and_then(|()| check(mounts, report.shows_proc, &seen.binds, &plan.root.binds));
     match found {
         Err(what) => super::layer("mounts", false, what),
         Ok(count) => {
@@ -113,21 +110,16 @@ pub(super) fn layer(report: &SelfCheck, plan: &Plan) -> Layer {
     }
 }
 
-/// Counts the planned mounts, or describes the first deviation.
-fn check_text(
-    text: &[u8],
-    shows_proc: bool,
-    seen: &[SeenBind],
-    binds: &[Bind],
-) -> Result<usize, String> {
-    let mounts = parse_mounts(text);
+/// Checks that each line of mountinfo was parsed.
+fn all_parsed(text: &[u8], mounts: &[Mount]) -> Result<(), String> {
     let lines = text.split(|byte| *byte == b'\n');
     if lines.filter(|line| !line.is_empty()).count() != mounts.len() {
         return Err("cannot parse a line of mountinfo".to_owned());
     }
-    check(&mounts, shows_proc, seen, binds)
+    Ok(())
 }
 
+/// Counts the planned mounts, or describes the first deviation.
 fn check(
     mounts: &[Mount],
     shows_proc: bool,
