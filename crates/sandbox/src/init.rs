@@ -3,7 +3,7 @@
 //!
 //! The client cannot affect init: init is outside of its Landlock domain and has no capabilities and no signal
 //! handlers. Init is not dumpable once the client's process exists. Init polls two sockets: the gate, whose other end
-//! only the stage holds, and the channel, whose other end only the runner holds. If either closes, init ends, and the
+//! only the stage holds (it brings the ports of the stub, once), and the channel, whose other end only the runner holds. If either closes, init ends, and the
 //! kernel ends all processes of its pid namespace. A subreaper ends all its descendants before it ends.
 
 use std::ffi::{CString, OsString};
@@ -33,7 +33,7 @@ use super::root::{self, Entered};
 use super::weaken::Protection;
 use super::{counters, identity, privilege};
 
-/// Descriptors and ports that init inherits from the stage.
+/// Descriptors that init inherits from the stage.
 pub(super) struct Inheritance {
     pub(super) channel: OwnedFd,
     pub(super) gate: OwnedFd,
@@ -41,7 +41,6 @@ pub(super) struct Inheritance {
     pub(super) stdin: Option<OwnedFd>,
     /// Mounts for paths of the plan that init may not reach.
     pub(super) carried: Vec<OwnedFd>,
-    pub(super) ports: Ports,
 }
 
 /// Runs init to its end and returns its exit code.
@@ -98,10 +97,15 @@ fn run(plan: &Plan, inheritance: &Inheritance, carried: Vec<OwnedFd>) -> Result<
     if plan.keeps(Protection::Capabilities) {
         privilege::drop_all(plan.tier)?;
     }
-    let program = program(&plan.client, inheritance.ports.stub)?;
+    // The stage opens its sockets meanwhile.
+    let Some((ports, _)) = message::receive::<Ports>(&inheritance.gate).at(Step::Channel)? else {
+        // The stage has ended, and says why.
+        return Ok(());
+    };
+    let program = program(&plan.client, ports.stub)?;
     let target = listen_inside(&plan.probe.inside_socket)?;
     let proc_view = ProcView { proc, shows_proc };
-    let client = ClientProcess::clone_from(plan, inheritance, &proc_view, &program)?;
+    let client = ClientProcess::clone_from(plan, ports, &proc_view, &program)?;
     // Not before the clone: the client's process would inherit the flag, and an ordinary user's runner could not read
     // its memory.
     if plan.keeps(Protection::HiddenInit) {
@@ -199,7 +203,7 @@ struct ClientProcess {
 impl ClientProcess {
     fn clone_from(
         plan: &Plan,
-        inheritance: &Inheritance,
+        ports: Ports,
         proc_view: &ProcView,
         program: &Program,
     ) -> Result<Self, SetupError> {
@@ -218,13 +222,9 @@ impl ClientProcess {
         .at(Step::Channel)?;
         match clone_process(libc::CLONE_FILES).at(Step::CloneClient)? {
             // exit() drops no descriptor: init uses the same table.
-            Side::Child => sys::process::exit_now(launch::run(
-                plan,
-                inheritance.ports,
-                proc_view,
-                program,
-                &client_end,
-            )),
+            Side::Child => {
+                sys::process::exit_now(launch::run(plan, ports, proc_view, program, &client_end))
+            }
             Side::Parent(pid) => Ok(Self {
                 pid,
                 socket,

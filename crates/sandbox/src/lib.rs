@@ -61,9 +61,9 @@
 //! | 2 user and network namespace | stage | always, also as root: capabilities are limited to the namespace; before the plan comes, since it takes long |
 //! | 3 id maps | runner (root), stage (user) | only a writer outside may map an id that is not its own |
 //! | 4 death signal, parent compared | stage | finds that the runner has ended already |
-//! | 5 loopback up, links and routes listed | stage | a network with more than `lo` ends the run |
-//! | 6 sockets of stub and resolver | stage | made inside, unreachable from the host; port 53 needs a capability |
-//! | 7 pid, mount, ipc, uts, cgroup namespaces | stage → init | by clone, so that the stage itself stays outside |
+//! | 5 pid, mount, ipc, uts, cgroup namespaces | stage → init | by clone, so that the stage itself stays outside; both then work at once |
+//! | 6 loopback up, links and routes listed | stage | a network with more than `lo` ends the run |
+//! | 7 sockets of stub and resolver | stage | made inside, unreachable from the host; port 53 needs a capability |
 //! | 8 mounts private | init | first, so that no later mount is visible on the host |
 //! | 9 sources taken and sealed | init | while init may read them; a path must be the checked object |
 //! | 10 the namespace's user | init, stage | before any tmpfs: an unmapped owner makes it refuse every mkdir |
@@ -83,8 +83,8 @@
 //! From step 18 on the **supervisor** ([`supervise`]), a thread of the runner, answers the filter's notifications and
 //! keeps the ledger.
 //!
-//! A host may refuse namespaces. Isolation `inherited` leaves out steps 1 to 3, the loopback of step 5, the
-//! namespaces of step 7, and steps 8 to 12:
+//! A host may refuse namespaces. Isolation `inherited` leaves out steps 1 to 3, the namespaces of step 5, the
+//! loopback of step 6, and steps 8 to 12:
 //!
 //! - The network is the container's and must have loopback only.
 //! - A [`guard`] makes home, temporary and working directory on the container's disk.

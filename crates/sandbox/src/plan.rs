@@ -163,8 +163,8 @@ pub struct ServerPlan {
     pub credential: String,
 }
 
-/// TCP ports of the stub.
-#[derive(Clone, Copy, Debug)]
+/// TCP ports of the stub, which the stage sends to init.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Ports {
     pub(super) stub: u16,
     /// Port of the second host, if the scenario has one.

@@ -165,13 +165,36 @@ fn make_own_namespaces(named: Option<&OsString>) -> Result<(), SetupError> {
     prctl::set_pdeathsig(Signal::SIGKILL).at(Step::ArmDeathSignal)
 }
 
-/// Completes the namespaces, opens the sockets inside, and clones init.
+/// Completes the namespaces, clones init, and opens the sockets inside while init builds the root.
 fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role, SetupError> {
     if !plan.is_inherited() {
         write_maps(control, plan.identity)?;
         identity::become_inside_group(plan.identity)?;
     }
     arm_death_signal(plan)?;
+    let (gate, init_gate) = socketpair(
+        AddressFamily::Unix,
+        SockType::SeqPacket,
+        None,
+        SockFlag::SOCK_CLOEXEC,
+    )
+    .at(Step::CloneInit)?;
+    let Ends {
+        channel,
+        questions,
+        stdin,
+        carried,
+    } = ends;
+    // Each side closes the descriptors of the other side.
+    if let Side::Child = clone_process(init_namespaces(plan)).at(Step::CloneInit)? {
+        return Ok(Role::Init(Inheritance {
+            channel,
+            gate: init_gate,
+            stdin,
+            carried,
+        }));
+    }
+    drop((init_gate, channel, stdin, carried));
     let network = seal_network(plan)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).at(Step::StubSocket)?;
     let port = listener.local_addr().at(Step::StubSocket)?.port();
@@ -183,38 +206,21 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
     let elsewhere_port = elsewhere.as_ref().map(TcpListener::local_addr);
     let elsewhere_port = elsewhere_port.transpose().at(Step::StubSocket)?;
     let resolver = resolver::bind(plan.tier).at(Step::ResolverSocket)?;
-    let (gate, init_gate) = socketpair(
-        AddressFamily::Unix,
-        SockType::Stream,
-        None,
-        SockFlag::SOCK_CLOEXEC,
-    )
-    .at(Step::CloneInit)?;
-    // Each side closes the descriptors of the other side at the end of this function.
-    Ok(
-        match clone_process(init_namespaces(plan)).at(Step::CloneInit)? {
-            Side::Child => Role::Init(Inheritance {
-                channel: ends.channel,
-                gate: init_gate,
-                stdin: ends.stdin,
-                carried: ends.carried,
-                ports: Ports {
-                    stub: port,
-                    elsewhere: elsewhere_port.map(|address| address.port()),
-                },
-            }),
-            Side::Parent(_) => Role::Stub {
-                sockets: Sockets {
-                    stub: listener,
-                    elsewhere,
-                    resolver,
-                    questions: ends.questions,
-                },
-                network,
-                gate,
-            },
+    let ports = Ports {
+        stub: port,
+        elsewhere: elsewhere_port.map(|address| address.port()),
+    };
+    message::send(&gate, &ports, &[]).at(Step::CloneInit)?;
+    Ok(Role::Stub {
+        sockets: Sockets {
+            stub: listener,
+            elsewhere,
+            resolver,
+            questions,
         },
-    )
+        network,
+        gate,
+    })
 }
 
 /// Clone flags of the namespaces of init and the client, in addition to the stage's user and network namespace.
