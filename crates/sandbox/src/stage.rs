@@ -210,7 +210,11 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
         stub: port,
         elsewhere: elsewhere_port.map(|address| address.port()),
     };
-    message::send(&gate, &ports, &[]).at(Step::CloneInit)?;
+    match message::send(&gate, &ports, &[]) {
+        // Init has failed, and tells the runner why.
+        Ok(()) | Err(Errno::EPIPE) => {}
+        Err(errno) => return Err(errno).at(Step::CloneInit),
+    }
     Ok(Role::Stub {
         sockets: Sockets {
             stub: listener,

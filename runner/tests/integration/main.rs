@@ -16,6 +16,7 @@ mod deviations;
 mod doctor;
 mod drift;
 mod escapes;
+mod examples;
 mod failures;
 mod help;
 mod inherited;

@@ -1,15 +1,17 @@
-//! The README's commands work as they are written, and its sample and its exit codes are true.
+//! The commands of the README and of `docs/` work as they are written, and the README's samples and exit codes are
+//! true.
 //!
 //! Each `sh` block is one script, each `$ ` line of a `console` block one command with its output. The blocks of a
 //! section run in one temporary directory; `cargo run --release --` and `runner` are the executable under test.
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::{kit, needs_sandbox};
+use crate::{kit, needs_program, needs_sandbox};
 
 mod text;
 
@@ -44,6 +46,21 @@ fn each_shell_block_runs_as_written() {
             let output = place.sh(&script);
             assert!(output.status.success(), "{script}\n{}", said(&output));
         }
+    }
+}
+
+/// The blocks of a page are one script, in a directory with the examples.
+#[test]
+fn commands_of_each_page_run_as_written() {
+    needs_program!("/usr/bin/curl");
+    for (page, text) in [(
+        "judge-your-own-agent",
+        include_str!("../../../docs/judge-your-own-agent.md"),
+    )] {
+        let script = runnable(&blocks_of(text, "sh").concat()).unwrap();
+        let place = Place::with_examples();
+        let output = place.sh(&script);
+        assert!(output.status.success(), "{page}: {}", said(&output));
     }
 }
 
@@ -164,7 +181,23 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::in_directory(tempfile::tempdir().unwrap())
+    }
+
+    /// Not in /tmp, which is never shown.
+    fn with_examples() -> Self {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+        let copied = Command::new("cp")
+            .arg("-r")
+            .args([&examples, directory.path()])
+            .status()
+            .unwrap();
+        assert!(copied.success());
+        Self::in_directory(directory)
+    }
+
+    fn in_directory(directory: TempDir) -> Self {
         let programs = directory.path().join("target/this-machine/release");
         fs::create_dir_all(&programs).unwrap();
         symlink(kit::runner(), programs.join("runner")).unwrap();
