@@ -5,6 +5,7 @@
 
 mod audit;
 mod error;
+mod folder;
 mod help;
 mod host;
 mod init;
@@ -67,12 +68,12 @@ pub(crate) enum CliCommand {
     /// Startup: one print turn in safe mode; the POST must be the first and only request
     #[command(after_help = help::RUN_EXIT_CODES)]
     CaseB(RunOptions),
-    /// Run a case of your own
+    /// Run a case of your own, or each case of a directory
     #[command(after_help = help::RUN_EXIT_CODES)]
     Run {
-        /// The case file; `runner policy init case NAME` prints one to start from
-        #[arg(value_name = "CASE.toml")]
-        case: PathBuf,
+        /// Case files, and directories of case files; `runner policy init case NAME` prints a file to start from
+        #[arg(value_name = "CASE.toml|DIR", required = true)]
+        cases: Vec<PathBuf>,
         /// Options, as of the built-in cases.
         #[command(flatten)]
         options: RunOptions,
@@ -104,7 +105,7 @@ pub(crate) enum CliCommand {
 }
 
 // The options of a run.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct RunOptions {
     /// The program to test [default: the case's, or the reference client]
     #[arg(long, value_name = "PROGRAM", help_heading = help::CLIENT)]

@@ -28,6 +28,12 @@ pub(crate) fn errno_in(error: &(dyn Error + 'static)) -> Option<Errno> {
     })
 }
 
+/// Text of an error in one line, with its causes.
+pub(crate) fn one_line(error: &(dyn Error + 'static)) -> String {
+    let texts = chain(error).map(|error| error.to_string().replace('\n', " "));
+    texts.collect::<Vec<_>>().join(": ")
+}
+
 /// Text of an error for the terminal, with each cause on a line. Text that an error quotes from an untrusted file is
 /// escaped, and its further lines are indented.
 pub(crate) fn message(error: &(dyn Error + 'static)) -> String {

@@ -15,6 +15,7 @@
 //! | [`startable`] | programs that cannot start inside, with the option that helps |
 //! | [`provider`] | the stub inside the sandbox |
 //! | [`run`](mod@run), [`collect`] | the pipeline, and its event loop |
+//! | [`fleet`] | runs of several cases, and their common reports |
 //! | [`program_digest`] | SHA-256 of the program, computed beside the run or known from an earlier one |
 //! | [`build_evidence`], [`lookups`] | evidence from the capture; missed paths and the option that shows each |
 //! | [`build_report`], [`output`] | the report, and its destinations |
@@ -38,6 +39,7 @@ mod collect;
 pub mod diff;
 pub mod doctor;
 mod error_text;
+mod fleet;
 mod home_dirs;
 mod init;
 mod lookups;

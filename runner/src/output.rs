@@ -3,7 +3,7 @@
 //! later change of the path does not redirect the report.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, StdoutLock, Write as _};
+use std::io::{self, Read, StdoutLock, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -104,6 +104,9 @@ pub(crate) enum WriteError {
     Lock { path: String, source: io::Error },
     #[error("cannot make the {} report", format.word())]
     Render { format: Format, source: RenderError },
+    /// The reports of several runs could not be kept until the end.
+    #[error("cannot make the {} report: its parts could not be stored", format.word())]
+    Parts { format: Format, source: io::Error },
     /// Output of an audited program could not be passed on.
     #[error("cannot pass the program's output on to {stream}")]
     Passing {
@@ -259,11 +262,13 @@ impl LockFile {
     ///
     /// # Errors
     /// The error of the file system.
-    pub(crate) fn write(self, text: &[u8]) -> Result<(), WriteError> {
-        self.0.replace(text).map_err(|source| WriteError::Lock {
-            path: shown_path(self.0.path()),
-            source,
-        })
+    pub(crate) fn write(self, mut text: &[u8]) -> Result<(), WriteError> {
+        self.0
+            .replace(&mut text)
+            .map_err(|source| WriteError::Lock {
+                path: shown_path(self.0.path()),
+                source,
+            })
     }
 }
 
@@ -280,7 +285,15 @@ impl Output {
     ///
     /// # Errors
     /// The destination and the system's error. A closed pipe is an error, because the reader did not get the verdict.
-    pub(crate) fn write(self, report: &[u8]) -> Result<(), WriteError> {
+    pub(crate) fn write(self, mut report: &[u8]) -> Result<(), WriteError> {
+        self.write_from(&mut report)
+    }
+
+    /// Writes a rendered report of any length, a piece at a time.
+    ///
+    /// # Errors
+    /// Errors of [`Output::write`], and of the reader.
+    pub(crate) fn write_from(self, report: &mut dyn Read) -> Result<(), WriteError> {
         let (path, written) = match self.sink {
             Sink::Stdout => ("standard output".to_owned(), to_stdout(report)),
             Sink::Stderr => ("standard error".to_owned(), to_stderr(report)),
@@ -317,13 +330,13 @@ impl Output {
     }
 }
 
-fn to_stdout(report: &[u8]) -> io::Result<()> {
+fn to_stdout(report: &mut dyn Read) -> io::Result<()> {
     let mut stdout = stdout()?;
-    stdout.write_all(report)?;
+    io::copy(report, &mut stdout)?;
     stdout.flush()
 }
 
-fn to_stderr(report: &[u8]) -> io::Result<()> {
+fn to_stderr(report: &mut dyn Read) -> io::Result<()> {
     streams::stderr_is_open()?;
-    io::stderr().lock().write_all(report)
+    io::copy(report, &mut io::stderr().lock()).map(drop)
 }

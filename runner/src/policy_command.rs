@@ -102,6 +102,7 @@ fn print_schema(form: SchemaForm, out: &mut impl Write) -> Result<Outcome, Polic
         SchemaForm::Profile => policy::schema(Kind::Profile),
         SchemaForm::Audit => policy::schema(Kind::Audit),
         SchemaForm::Report => json::schema(),
+        SchemaForm::Fleet => report::fleet::schema(),
         SchemaForm::Doctor => doctor::json::schema(),
         SchemaForm::Selftest => selftest::schema(),
         SchemaForm::Diff => diff::schema(),

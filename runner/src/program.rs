@@ -5,39 +5,38 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use model::escape::{for_terminal, visible};
 use model::evidence::Exit;
 use model::finding::Verdict;
-use model::quote::shown_path;
 use model::report::Purpose;
-use model::text::count;
 use nix::errno::Errno;
 use sandbox::spawn::{OwnNamespaces, Waiting};
 use sys::process::ignore_file_size_signal;
 
-use crate::advice::Advice;
 use crate::advice::proofs::{self, PROOFS_ARGUMENT};
-use crate::build_report::PassedOver;
-use crate::bundle::Bundled;
 use crate::bundle::verify::{self, Verified, VerifyError};
 use crate::cli::{Cli, Command, UsageError};
 use crate::collect::Failure;
-use crate::collect::home_copy::Kept;
 use crate::diff::{self, DiffError};
 use crate::doctor::audited::TRIAL_ARGUMENT;
 use crate::doctor::trial;
-use crate::error_text::message;
+use crate::fleet;
 use crate::init::{self, InitError};
-use crate::output;
+use crate::output::{self, WriteError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::CLIENT_ARGUMENT;
 use crate::request::{
-    DiffRequest, DoctorAction, InitRequest, PolicyAction, RunRequest, SelftestRequest,
-    VerifyRequest,
+    DiffRequest, DoctorAction, FleetRequest, InitRequest, PolicyAction, RunRequest,
+    SelftestRequest, VerifyRequest,
 };
 use crate::run::{self, Done, RunError};
 use crate::selftest::{self, HOSTILE_ARGUMENT, SelftestError, SelftestVerdict};
 use crate::{doctor, provider, version};
+
+mod messages;
+
+use messages::{
+    advised, print_error, print_messages, print_note, print_passed_over, print_text, write_stderr,
+};
 
 /// Exit code for wrong use, a wrong policy, or an output that cannot be opened.
 const USAGE: u8 = 2;
@@ -106,6 +105,7 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
     let waiting = early.and_then(|namespaces| Waiting::start(namespaces).ok());
     let code = match cli.resolve(std::env::var_os("PATH").as_deref()) {
         Ok(Command::Run(request)) => run(&request, waiting),
+        Ok(Command::Fleet(request)) => fleet(*request, waiting),
         Ok(Command::Init(request)) => init(&request),
         Ok(Command::Policy(action)) => policy(&action),
         Ok(Command::Doctor(action)) => doctor(action),
@@ -145,34 +145,7 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
     let purpose = request.workload.purpose();
     match run::run(request, waiting) {
         Ok(done) => {
-            let has_messages = done.failure.is_some()
-                || done.kept.is_some()
-                || done.bundled.is_some()
-                || done.input_error.is_some()
-                || !done.lost.is_empty();
-            if has_messages {
-                write_stderr(&done.before);
-            }
-            if let Some(failure) = &done.failure {
-                print_passed_over(&done.passed_over);
-                print_error(
-                    "error",
-                    failure,
-                    advised(failure.advice(purpose)).as_deref(),
-                );
-            }
-            if let Some(copy) = &done.kept {
-                print_kept(copy);
-            }
-            if let Some(bundled) = &done.bundled {
-                print_bundled(bundled);
-            }
-            if let Some(error) = &done.input_error {
-                print_note(&format!("standard input was not read to its end: {error}"));
-            }
-            for error in &done.lost {
-                print_error("error", error, None);
-            }
+            print_messages(&done, purpose);
             match purpose {
                 Purpose::Judge => verdict_code(&done),
                 Purpose::Audit => audit_code(&done),
@@ -185,6 +158,29 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
                 Purpose::Audit if matches!(error, RunError::NotStartable(_)) => NOT_FOUND,
                 Purpose::Audit => AUDIT_FAILED,
             }
+        }
+    }
+}
+
+fn fleet(request: FleetRequest, waiting: Option<Waiting>) -> u8 {
+    let told = fleet::run(request, waiting, |ended| {
+        let line = report::fleet::line(ended.run, ended.number, ended.all);
+        write_stderr(format!("{line}\n").as_bytes());
+        match ended.result {
+            Ok(done) => print_messages(done, Purpose::Judge),
+            Err(error) => print_error("error", error, advised(error.advice()).as_deref()),
+        }
+    });
+    match told {
+        Ok(done) => {
+            for error in &done.lost {
+                print_error("error", error, None);
+            }
+            code_of(done.verdict, &done.lost)
+        }
+        Err(error) => {
+            print_error("error", &error, error.hint());
+            USAGE
         }
     }
 }
@@ -213,40 +209,14 @@ fn init(request: &InitRequest) -> u8 {
     }
 }
 
-fn print_kept(copy: &Kept) {
-    print_note(&format!("the home is kept in {}", copy.path.display()));
-    for lost in &copy.left_out.named {
-        print_note(&format!("not in the copy of the home: {lost}"));
-    }
-    if copy.left_out.further > 0 {
-        let more = copy.left_out.further;
-        print_note(&format!("not in the copy of the home: {more} more"));
-    }
-}
-
-fn print_bundled(bundled: &Bundled) {
-    let (path, sha256) = (shown_path(&bundled.path), &bundled.sha256);
-    print_note(&format!(
-        "the evidence is in {path}; its SHA256SUMS has the SHA-256 {sha256}"
-    ));
-    if bundled.left_out > 0 {
-        print_note(&format!(
-            "not in the evidence: {} objects of the client; exceptions.json has the reasons",
-            bundled.left_out
-        ));
-    }
-    if bundled.withheld > 0 {
-        print_note(&format!(
-            "not in the evidence: {} that hold a value of `--env`; exceptions.json lists them",
-            count(bundled.withheld, "file")
-        ));
-    }
+fn verdict_code(done: &Done) -> u8 {
+    code_of(done.verdict, &done.lost)
 }
 
 /// If a report could not be written, the verdict is not delivered: exit with 3.
-fn verdict_code(done: &Done) -> u8 {
-    match done.verdict {
-        Verdict::Passed | Verdict::Failed | Verdict::Audited if !done.lost.is_empty() => ERRORED,
+fn code_of(verdict: Verdict, lost: &[WriteError]) -> u8 {
+    match verdict {
+        Verdict::Passed | Verdict::Failed | Verdict::Audited if !lost.is_empty() => ERRORED,
         verdict @ (Verdict::Passed | Verdict::Failed | Verdict::Errored | Verdict::Audited) => {
             verdict.exit_code()
         }
@@ -341,17 +311,6 @@ fn verify(request: &VerifyRequest) -> u8 {
     }
 }
 
-/// Prints the error of each isolation that was tried.
-fn print_passed_over(passed_over: &[PassedOver]) {
-    for PassedOver { tier, error } in passed_over {
-        let what = format!(
-            "cannot make a sandbox with isolation {}: {error}",
-            tier.word()
-        );
-        print_text("error", &what, Some(&Advice::of(error).hint()));
-    }
-}
-
 fn policy(action: &PolicyAction) -> u8 {
     let done = output::stdout()
         .map_err(PolicyCommandError::from)
@@ -382,33 +341,6 @@ impl RunError {
             | Self::Digest(_) => ERRORED,
         }
     }
-}
-
-fn advised(advice: Option<Advice>) -> Option<String> {
-    advice.map(|advice| advice.hint())
-}
-
-/// Prints `error:` with the error, each cause on a line, then the hint.
-fn print_error(label: &str, error: &(dyn std::error::Error + 'static), hint: Option<&str>) {
-    print_text(label, &message(error), hint);
-}
-
-fn print_text(label: &str, text: &str, hint: Option<&str>) {
-    let mut text = format!("{label}: {text}\n");
-    if let Some(hint) = hint {
-        text.push_str(&format!("  hint: {}\n", for_terminal(hint)));
-    }
-    write_stderr(text.as_bytes());
-}
-
-/// Prints a note, one line. Names of files and programs in it are the program's choice.
-fn print_note(text: &str) {
-    write_stderr(format!("note: {}\n", visible(text)).as_bytes());
-}
-
-/// Writes to standard error. If standard error is closed, the text is lost.
-fn write_stderr(text: &[u8]) {
-    let _ = io::stderr().lock().write_all(text);
 }
 
 #[cfg(test)]

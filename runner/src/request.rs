@@ -34,6 +34,8 @@ pub(crate) struct RunRequest {
     pub stdin: StdinChoice,
     /// Directory for the evidence.
     pub out: Option<PathBuf>,
+    /// Further outputs that the program must not see, with links resolved.
+    pub hidden: Vec<PathBuf>,
     /// The lock file to compare or to write.
     pub baseline: Option<Baseline>,
     /// Kinds of findings that fail an audit; empty without that gate.
@@ -60,6 +62,7 @@ impl RunRequest {
             limits: Vec::new(),
             stdin: StdinChoice::Nothing,
             out: None,
+            hidden: Vec::new(),
             baseline: None,
             fail_on: Vec::new(),
             keep_home: false,
@@ -74,6 +77,28 @@ impl RunRequest {
             IsolationChoice::Demanded(tier) => vec![tier],
         }
     }
+}
+
+/// Runs of several cases, each as of its own request, without outputs of their own.
+#[derive(Debug)]
+pub(crate) struct FleetRequest {
+    /// The runs, sorted by the name of their case; the names differ.
+    pub runs: Vec<CaseRun>,
+    /// TOML files of the directories that are no cases.
+    pub not_cases: Vec<PathBuf>,
+    /// The common reports.
+    pub reports: Vec<ReportTarget>,
+    /// Directory for the evidence of all runs.
+    pub out: Option<PathBuf>,
+}
+
+/// Run of one case of several.
+#[derive(Debug)]
+pub(crate) struct CaseRun {
+    /// File of the case.
+    pub file: PathBuf,
+    /// The run.
+    pub request: RunRequest,
 }
 
 /// Runs of one program that become a case file.
@@ -196,6 +221,8 @@ pub(crate) enum SchemaForm {
     Audit,
     /// Reports of `--report json`
     Report,
+    /// Reports of `--report json` of several cases
+    Fleet,
     /// Output of `runner doctor --json`
     Doctor,
     /// Output of `runner selftest --json`

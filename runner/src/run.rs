@@ -7,14 +7,14 @@ use judge::{check, gate};
 use model::case::Tier;
 use model::evidence::{Evidence, Exit};
 use model::finding::{Finding, Verdict};
-use model::report::Purpose;
+use model::report::{Purpose, Report};
 use report::human::Colour;
 use sandbox::error::SetupError;
 use sandbox::guard::TemporaryTrees;
 use sandbox::plan::ClientPaths;
 use sandbox::spawn::{self, Stage, Waiting};
 use sys::clock::Clock;
-use sys::process::absorb_one_signal;
+use sys::process::{absorb_one_signal, block_end_signals};
 use thiserror::Error;
 
 use crate::baseline::BaselineError;
@@ -34,6 +34,8 @@ use crate::workload::Workload;
 mod outputs;
 
 use outputs::{Outputs, Written};
+
+pub(crate) use outputs::inputs;
 
 /// Error that prevents a report, or the delivery of one.
 #[derive(Debug, Error)]
@@ -88,7 +90,27 @@ pub(crate) struct Done {
 /// # Errors
 /// Returns the error that prevents a report. A run that could not be made is not an error here: its report says
 /// so.
-pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<Done, RunError> {
+pub(crate) fn run(request: &RunRequest, waiting: Option<Waiting>) -> Result<Done, RunError> {
+    make(request, waiting, absorb_one_signal).map(|(done, _)| done)
+}
+
+/// Makes one of several runs. Ending signals are blocked afterwards, so that they end the next run.
+///
+/// # Errors
+/// The same errors as [`run`].
+pub(crate) fn one_of_several(
+    request: &RunRequest,
+    waiting: Option<Waiting>,
+) -> Result<(Done, Report), RunError> {
+    make(request, waiting, block_end_signals)
+}
+
+/// Makes one run. `settle_signals` is called when the client has ended, before the reports are written.
+fn make(
+    request: &RunRequest,
+    mut waiting: Option<Waiting>,
+    settle_signals: fn(),
+) -> Result<(Done, Report), RunError> {
     let clock = Clock::start();
     let mut input = ClientInput::open(&request.stdin)?;
     let mut outputs = Outputs::open(request)?;
@@ -103,7 +125,7 @@ pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<
         let bundle = outputs.bundle().map(|bundle| &*bundle);
         launch_in_strongest_tier(request, (&files, bundle), (&mut waiting, &mut input), clock)?
     };
-    absorb_one_signal();
+    settle_signals();
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
     let unwritten = std::mem::take(&mut capture.unwritten);
@@ -145,7 +167,7 @@ pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<
     let Written { mut lost, bundled } = outputs.write(&mut report, &mut before);
     let passing = |(stream, source)| WriteError::Passing { stream, source };
     lost.extend(unwritten.into_iter().map(passing).chain(unkept));
-    Ok(Done {
+    let done = Done {
         verdict: report.verdict,
         exit,
         failure,
@@ -155,7 +177,8 @@ pub(crate) fn run(request: &RunRequest, mut waiting: Option<Waiting>) -> Result<
         lost,
         input_error,
         before,
-    })
+    };
+    Ok((done, report))
 }
 
 /// Evidence and verdict of a run without a report, for selftest and doctor.

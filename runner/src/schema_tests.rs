@@ -11,10 +11,11 @@ use crate::{diff, doctor, selftest};
 fn all() -> Vec<(&'static str, schemars::Schema)> {
     let files = Kind::ALL.map(|kind| (kind.schema(), policy::schema(kind)));
     let report = ("runner.report/1", json::schema());
+    let fleet = ("runner.fleet/1", report::fleet::schema());
     let doctor = ("runner.doctor/1", doctor::json::schema());
     let selftest = ("runner.selftest/1", selftest::schema());
     let diff = ("runner.diff/1", diff::schema());
-    let all = (files.into_iter()).chain([report, doctor, selftest, diff]);
+    let all = (files.into_iter()).chain([report, fleet, doctor, selftest, diff]);
     all.map(|(form, schema)| (form.strip_prefix("runner.").unwrap(), schema))
         .collect()
 }
@@ -67,7 +68,8 @@ fn every_key_is_described() {
 fn only_files_forbid_unknown_keys_and_only_documents_know_null() {
     for (form, schema) in all() {
         let text = schema.as_value().to_string();
-        let is_document = ["report/1", "doctor/1", "selftest/1", "diff/1"].contains(&form);
+        let is_document =
+            ["report/1", "fleet/1", "doctor/1", "selftest/1", "diff/1"].contains(&form);
         let closed = text.contains("\"additionalProperties\":false");
         assert_eq!(closed, !is_document, "{form}");
         let null = text.contains(",\"null\"]") || text.contains("\"type\":\"null\"");

@@ -8,6 +8,7 @@
 //! | [`expected`] | evidence that a policy lists as expected |
 //! | [`finding`] | results of checks, and the verdict |
 //! | [`report`], [`difference`] | the contents of every report |
+//! | [`fleet`] | the summary of several runs |
 //! | [`layout`] | paths and ids inside the sandbox |
 //! | [`schema`] | JSON Schemas of these types |
 //! | [`text`], [`escape`], [`quote`] | hostile text: bounded, escaped, quoted |
@@ -25,6 +26,7 @@ pub mod escape;
 pub mod evidence;
 pub mod expected;
 pub mod finding;
+pub mod fleet;
 pub mod journal;
 pub mod layout;
 pub mod policy;

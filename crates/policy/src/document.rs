@@ -113,6 +113,20 @@ impl Document {
         self.parse(Kind::Audit, AuditFile::into_policy)
     }
 
+    /// Returns the declared kind; `None` for TOML of another program, without a schema of `runner`.
+    ///
+    /// # Errors
+    /// Text that is not TOML, or an unknown schema of `runner`.
+    pub(super) fn kind(&self) -> Result<Option<Kind>, PolicyError> {
+        let table = self.table()?;
+        let schema = table.get_ref().get("schema");
+        let schema = schema.and_then(|schema| schema.get_ref().as_str());
+        match schema.is_some_and(|schema| schema.starts_with("runner.")) {
+            true => self.declared_kind(&table).map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// Parses the policy as its own kind, and returns its entry in listings.
     pub(super) fn entry(&self) -> Result<Entry, PolicyError> {
         let (kind, summary) = match self.builtin {

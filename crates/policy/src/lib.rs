@@ -14,6 +14,7 @@ mod case_file;
 mod document;
 pub mod elf_deps;
 mod error;
+mod folder;
 pub mod init;
 mod limits;
 mod lines;
@@ -41,6 +42,7 @@ use limits::LimitsFile;
 
 pub use below::below;
 pub use error::{Fault, MAX_FILE_BYTES, PolicyError};
+pub use folder::{Folder, folder};
 pub use limits::{LimitError, LimitName, TIMEOUT_BOUNDS, raise_cpu_time, set_limit};
 pub use values::{is_private_name, is_variable_name, may_be_shown, never_shown};
 

@@ -13,6 +13,7 @@ use super::tone::Tone;
 
 mod checks;
 mod files;
+mod fleet;
 mod isolation;
 mod ledger;
 mod output;

@@ -39,12 +39,7 @@ impl Headline {
 pub(super) fn headline(report: &Report) -> Headline {
     let findings = report.findings();
     let is_clean = findings.as_ref().is_none_or(|found| found.count == 0);
-    let tone = match report.verdict {
-        Verdict::Audited if !is_clean => Tone::Seen,
-        Verdict::Passed | Verdict::Audited => Tone::Good,
-        Verdict::Failed => Tone::Bad,
-        Verdict::Errored => Tone::Doubtful,
-    };
+    let tone = tone(report.verdict, is_clean);
     let word = report.verdict.word().to_ascii_uppercase();
     match findings {
         None => Headline {
@@ -65,6 +60,16 @@ pub(super) fn headline(report: &Report) -> Headline {
             joint: ": ",
             text: audited(report, found),
         },
+    }
+}
+
+/// Tone of a verdict. An audit is clean without findings.
+pub(super) fn tone(verdict: Verdict, is_clean: bool) -> Tone {
+    match verdict {
+        Verdict::Audited if !is_clean => Tone::Seen,
+        Verdict::Passed | Verdict::Audited => Tone::Good,
+        Verdict::Failed => Tone::Bad,
+        Verdict::Errored => Tone::Doubtful,
     }
 }
 

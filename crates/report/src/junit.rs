@@ -6,15 +6,83 @@
 use std::time::Duration;
 
 use model::finding::{Finding, Status};
+use model::fleet::{CheckCounts, Fleet, FleetRun};
 use model::report::Report;
 use model::{escape, time};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
 
+use super::fleet::Frame;
 use super::headline::headline;
 use super::{RenderError, phrases};
 
+/// End of the document.
+const END: &str = "</testsuites>";
+/// Indentation of a suite.
+const INDENT: &str = "    ";
+
 /// Renders the report as UTF-8 XML.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
+    let mut document = quick_junit::Report::new("runner");
+    let duration = report.evidence.duration;
+    document.set_time(duration).add_test_suite(suite(report));
+    Ok(document.to_string()?.into_bytes())
+}
+
+/// Renders the suite of one run of several. A run without a report has one test case for the run itself.
+pub(super) fn part(run: &FleetRun, report: Option<&Report>) -> Result<Vec<u8>, RenderError> {
+    let mut document = quick_junit::Report::new("runner");
+    document.add_test_suite(report.map_or_else(|| suite_without_report(run), suite));
+    let text = document.to_string()?;
+    // The text of a test case is escaped, so only the tags of the document match.
+    let place = || RenderError::NoPlace;
+    let (_, suite) = text.split_once("<testsuite ").ok_or_else(place)?;
+    let (suite, _) = suite.rsplit_once(END).ok_or_else(place)?;
+    Ok(format!("{INDENT}<testsuite {}", suite.trim_end()).into_bytes())
+}
+
+/// Renders the document without its suites.
+pub(super) fn frame(fleet: &Fleet) -> Result<Frame, RenderError> {
+    let mut document = quick_junit::Report::new("runner");
+    document.set_time(fleet.duration);
+    for run in &fleet.runs {
+        let CheckCounts {
+            passed,
+            failed,
+            errored,
+            skipped,
+        } = run.checks;
+        let made = passed + failed + errored + skipped;
+        document.tests += made.max(1);
+        document.failures += failed;
+        document.errors += if made == 0 { 1 } else { errored };
+    }
+    Frame::split(
+        document.to_string()?.as_bytes(),
+        END,
+        ["", "\n</testsuites>"],
+    )
+    .ok_or(RenderError::NoPlace)
+}
+
+fn suite_without_report(run: &FleetRun) -> TestSuite {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    let message = run
+        .first_finding
+        .as_ref()
+        .map(|found| found.message.as_str());
+    status.set_message(text(
+        message.unwrap_or("not run: the runs were interrupted"),
+    ));
+    let mut case = TestCase::new("run", status);
+    case.set_classname("run");
+    case.set_time(Duration::ZERO);
+    let mut suite = TestSuite::new(text(&run.case));
+    suite.set_time(Duration::from_millis(run.duration_ms));
+    suite.add_test_case(case);
+    suite
+}
+
+fn suite(report: &Report) -> TestSuite {
     let duration = report.evidence.duration;
     let mut suite = TestSuite::new(text(&report.case.name));
     suite.set_time(duration);
@@ -27,9 +95,7 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
     }
     suite.add_test_cases(cases);
     suite.set_system_out(text(&headline(report).line()));
-    let mut document = quick_junit::Report::new("runner");
-    document.set_time(duration).add_test_suite(suite);
-    Ok(document.to_string()?.into_bytes())
+    suite
 }
 
 /// Attributes that viewers read and `quick_junit` does not write.

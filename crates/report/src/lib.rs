@@ -11,6 +11,7 @@ use model::report::Report;
 
 mod claims;
 mod document;
+pub mod fleet;
 mod headline;
 pub mod html;
 pub mod human;
@@ -77,6 +78,9 @@ pub enum RenderError {
     /// The report has no XML form.
     #[error("cannot write the report as JUnit XML")]
     Junit(#[from] quick_junit::SerializeError),
+    /// A document of several runs has no place for them.
+    #[error("cannot put the runs into the report")]
+    NoPlace,
     /// A text could not be formatted.
     #[error("cannot format the report")]
     Text(#[from] std::fmt::Error),

@@ -3,7 +3,7 @@
 use model::evidence::{Evidence, Exit, Reason, Request};
 use model::finding::{AskedBy, Finding, Status, Verdict};
 use model::journal::{Head, Host};
-use model::report::{Baseline, BaselineOutcome};
+use model::report::{Baseline, BaselineOutcome, Report};
 use model::secret::CREDENTIAL_HEADERS;
 use model::text::{count, grouped};
 
@@ -113,6 +113,14 @@ pub(super) fn unsound(verdict: Verdict) -> &'static str {
 /// Returns true for a check that was skipped because the runner ended the client.
 pub(super) fn is_leftover(finding: &Finding) -> bool {
     finding.status == Status::Skipped && finding.found.is_some()
+}
+
+/// Returns true if the end of the program explains other findings: any end but an exit with 0 or with the code that the
+/// case expects.
+pub(super) fn is_cause(report: &Report) -> bool {
+    let is_expected =
+        |finding: &Finding| finding.id == "process/exit-zero" && finding.status == Status::Passed;
+    report.evidence.exit != Exit::Code(0) && !report.checks.iter().any(is_expected)
 }
 
 /// End of the program, with the limit that it met.

@@ -14,6 +14,7 @@ use model::finding::{self, Finding, Status, Verdict};
 use model::report::{Purpose, Report};
 use model::{escape, time};
 
+use super::fleet::Frame;
 use super::headline::headline;
 use super::{RenderError, json, phrases};
 use identity::{case_file, category, fingerprints, locations, lock_file};
@@ -33,9 +34,25 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
     let log = Log {
         schema: log::SCHEMA,
         version: log::VERSION,
-        runs: [run(report)],
+        runs: vec![run(report)],
     };
     Ok(json::document(&log)?)
+}
+
+/// Renders the run of one report of several.
+pub(super) fn part(report: &Report) -> Result<Vec<u8>, RenderError> {
+    Ok(json::indented(&json::document(&run(report))?))
+}
+
+/// Renders a log without its runs.
+pub(super) fn frame() -> Result<Frame, RenderError> {
+    let log = Log {
+        schema: log::SCHEMA,
+        version: log::VERSION,
+        runs: Vec::new(),
+    };
+    Frame::split(&json::document(&log)?, json::NO_RUNS, json::AROUND_RUNS)
+        .ok_or(RenderError::NoPlace)
 }
 
 fn run(report: &Report) -> Run {

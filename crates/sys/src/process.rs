@@ -332,6 +332,18 @@ pub fn unblock_end_signals() {
     let _ = SigSet::from_iter(ENDING).thread_unblock();
 }
 
+/// sigpending(2): returns true if an ending signal was sent while they are blocked.
+pub fn is_end_signal_pending() -> bool {
+    let mut pending = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the kernel writes the one set that the pointer addresses.
+    let asked = unsafe { libc::sigpending(pending.as_mut_ptr()) };
+    // SAFETY: the call succeeded, so the set is initialised, and stays so for sigismember.
+    asked == 0
+        && ENDING.into_iter().any(|signal| unsafe {
+            libc::sigismember(pending.as_ptr(), signal as libc::c_int) == 1
+        })
+}
+
 /// sigaction(2): returns true if our caller ignored SIGHUP, as nohup(1) does.
 pub fn is_hangup_ignored() -> bool {
     let mut known = std::mem::MaybeUninit::<libc::sigaction>::uninit();

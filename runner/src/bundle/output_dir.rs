@@ -98,17 +98,52 @@ enum State {
     Used,
 }
 
+/// Creates the directory for several bundles, or takes an empty one. Returns its path with links resolved.
+///
+/// # Errors
+/// Errors of [`OutputDirectory::open`].
+pub(crate) fn for_several(path: &Path) -> Result<PathBuf, OutputDirectoryError> {
+    let mut output = OutputDirectory::empty(path)?;
+    output.touch();
+    Ok(output.path.clone())
+}
+
 impl OutputDirectory {
     /// Creates the directory, or opens an empty one.
     ///
     /// # Errors
     /// Returns the kind of another object at the path, or the error of creating the directory.
     pub(crate) fn open(path: &Path) -> Result<Self, OutputDirectoryError> {
+        let mut output = Self::empty(path)?;
+        match create(&output.held, UNFINISHED) {
+            Ok(file) => {
+                // The lock shows other runs that this one is still active; flock(2) ends with it. Some file
+                // systems have no locks.
+                let _ = file.try_lock();
+                output.unfinished = Some(file);
+                output.state = State::Marked;
+            }
+            // Another run created the file first.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(output.refusal(path, UNFINISHED.as_bytes()));
+            }
+            Err(source) => {
+                return Err(OutputDirectoryError::Open {
+                    path: shown_path(path),
+                    source,
+                });
+            }
+        }
+        Ok(output)
+    }
+
+    /// Creates the directory, or takes an empty one.
+    fn empty(path: &Path) -> Result<Self, OutputDirectoryError> {
         let failed = |source: io::Error| OutputDirectoryError::Open {
             path: shown_path(path),
             source,
         };
-        let mut output = Self::take(path).map_err(|error| match error.raw_os_error() {
+        let output = Self::take(path).map_err(|error| match error.raw_os_error() {
             Some(libc::ENOTDIR | libc::ELOOP) => {
                 let found = kind_at(path);
                 found.map_or_else(
@@ -121,33 +156,22 @@ impl OutputDirectory {
             }
             _ => failed(error),
         })?;
-        let refusal = |output: &Self, entry: &[u8]| match output.is_in_use() {
-            true => OutputDirectoryError::InUse {
-                path: shown_path(path),
-            },
+        match output.first_entry().map_err(failed)? {
+            Some(entry) => Err(output.refusal(path, &entry)),
+            None => Ok(output),
+        }
+    }
+
+    /// Error of a directory with an entry.
+    fn refusal(&self, path: &Path, entry: &[u8]) -> OutputDirectoryError {
+        let path = shown_path(path);
+        match self.is_in_use() {
+            true => OutputDirectoryError::InUse { path },
             false => OutputDirectoryError::NotEmpty {
-                path: shown_path(path),
+                path,
                 entry: visible(&printable(entry)),
             },
-        };
-        if let Some(entry) = output.first_entry().map_err(failed)? {
-            return Err(refusal(&output, &entry));
         }
-        match create(&output.held, UNFINISHED) {
-            Ok(file) => {
-                // The lock shows other runs that this one is still active; flock(2) ends with it. Some file
-                // systems have no locks.
-                let _ = file.try_lock();
-                output.unfinished = Some(file);
-                output.state = State::Marked;
-            }
-            // Another run created the file first.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(refusal(&output, UNFINISHED.as_bytes()));
-            }
-            Err(error) => return Err(failed(error)),
-        }
-        Ok(output)
     }
 
     fn take(path: &Path) -> io::Result<Self> {

@@ -69,6 +69,42 @@ pub(crate) enum UsageError {
     /// `{base_url}` is used with `--stub none`.
     #[error("cannot replace {{base_url}}: there is no stub")]
     NoStub,
+    /// The cases of a directory could not be listed.
+    #[error("cannot use the cases")]
+    Folder(#[source] PolicyError),
+    /// A directory without cases.
+    #[error("there is no case in {directory}")]
+    NoCases {
+        /// The directory, escaped.
+        directory: String,
+    },
+    /// Two cases with one name, which the reports could not tell apart.
+    #[error("two cases have the name {name}: {first} and {second}")]
+    SameName {
+        /// The name.
+        name: String,
+        /// File of one case, escaped.
+        first: String,
+        /// File of the other case, escaped.
+        second: String,
+    },
+    /// An option that does not hold for several cases.
+    #[error("{option} does not apply to several cases")]
+    NotForSeveral {
+        /// The option.
+        option: &'static str,
+        /// Advice for the user.
+        hint: &'static str,
+    },
+    /// One of several cases cannot be run.
+    #[error("cannot run {file}")]
+    InCase {
+        /// File of the case, escaped.
+        file: String,
+        /// The reason.
+        #[source]
+        source: Box<UsageError>,
+    },
     /// An option for the client of a profile, with a case that has a client of its own.
     #[error("the case has a client of its own, so {option} does not apply")]
     ClientOfCase {
@@ -139,7 +175,7 @@ impl UsageError {
     /// Advice for the user, in one line.
     pub(crate) fn hint(&self) -> String {
         match self {
-            Self::Case(error) | Self::Profile(error) => error.hint(),
+            Self::Case(error) | Self::Profile(error) | Self::Folder(error) => error.hint(),
             Self::Limit(error) => error.hint.clone(),
             Self::Unspelt(_) => {
                 "add [[arguments]] for it to the profile, or choose another profile".into()
@@ -160,6 +196,13 @@ impl UsageError {
             Self::ClientOfCase { option } => {
                 format!("leave out {option}, or change [client] in the case")
             }
+            Self::NoCases { .. } => {
+                "a case is a file *.toml with schema = \"runner.case/1\"; directories below are not searched"
+                    .into()
+            }
+            Self::SameName { .. } => "give each case a `name` of its own".into(),
+            Self::NotForSeveral { hint, .. } => (*hint).into(),
+            Self::InCase { source, .. } => source.hint(),
             Self::NotReviewed { .. } => {
                 "read each rule whose reason ends with `not reviewed`, and say why it is right"
                     .into()

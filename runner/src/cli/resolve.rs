@@ -11,11 +11,11 @@ use report::Form;
 use super::options::{baseline, isolation, scenario, set_limits, stdin};
 use super::{
     Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
-    RunOptions, SelftestOptions, UsageError, audit, init, inline, reports,
+    RunOptions, SelftestOptions, UsageError, audit, folder, init, inline, reports,
 };
 use crate::request::{
-    ClientProgram, DiffRequest, DoctorAction, InitAction, InitRequest, PolicyAction, RunRequest,
-    SelftestRequest, StdinChoice, VerifyRequest,
+    ClientProgram, DiffRequest, DoctorAction, FleetRequest, InitAction, InitRequest, PolicyAction,
+    RunRequest, SelftestRequest, StdinChoice, VerifyRequest,
 };
 use crate::workload::Workload;
 
@@ -24,6 +24,8 @@ use crate::workload::Workload;
 pub(crate) enum Command {
     /// A run.
     Run(Box<RunRequest>),
+    /// Runs of several cases.
+    Fleet(Box<FleetRequest>),
     /// Several runs that become a case file.
     Init(Box<InitRequest>),
     /// An action on policy files.
@@ -65,7 +67,14 @@ impl Cli {
             }
             CliCommand::CaseA(options) => (Reference::BuiltIn("case-a".into()), options),
             CliCommand::CaseB(options) => (Reference::BuiltIn("case-b".into()), options),
-            CliCommand::Run { case, options } => (Reference::File(case), options),
+            CliCommand::Run { cases, options } if folder::is_single(&cases) => {
+                let case = cases.into_iter().next().unwrap_or_default();
+                (Reference::File(case), options)
+            }
+            CliCommand::Run { cases, options } => {
+                let request = folder::request(&cases, options, search_path)?;
+                return Ok(Command::Fleet(Box::new(request)));
+            }
             CliCommand::Doctor(options) => return Ok(Command::Doctor(doctor_action(&options))),
             CliCommand::Selftest(options) => {
                 return selftest_request(options).map(Command::Selftest);
@@ -143,7 +152,8 @@ fn of_profile(
     Ok((workload, client))
 }
 
-fn run_request(
+/// Run of one case.
+pub(super) fn run_request(
     case: &Reference,
     options: RunOptions,
     search_path: Option<&OsStr>,
@@ -179,6 +189,7 @@ fn run_request(
         limits: options.limit,
         stdin: stdin(options.stdin, StdinChoice::Nothing),
         out: options.out,
+        hidden: Vec::new(),
         baseline: baseline(options.baseline, options.update_baseline),
         fail_on: Vec::new(),
         keep_home: options.keep_home,

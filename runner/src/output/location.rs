@@ -2,8 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -127,26 +127,26 @@ impl Location {
     }
 
     /// Writes the whole file. An existing file keeps its permissions, and its owner if root writes it.
-    pub(super) fn replace(&self, content: &[u8]) -> io::Result<()> {
+    pub(super) fn replace(&self, content: &mut dyn Read) -> io::Result<()> {
         if self.is_mount {
             return self.write_in_place(content);
         }
         let (name, mut file) = self.temporary()?;
         let (from, to) = (name.as_os_str(), self.name.as_os_str());
         let made = self.ownership().map_or(Ok(()), |kept| kept.apply_to(&file));
-        let written = made.and_then(|()| file.write_all(content)).and_then(|()| {
-            renameat(&self.directory, from, &self.directory, to).map_err(Into::into)
-        });
+        let written = made
+            .and_then(|()| io::copy(content, &mut file))
+            .and_then(|_| renameat(&self.directory, from, &self.directory, to).map_err(Into::into));
         // Report the first error, even if the removal fails too.
         written.inspect_err(|_| drop(self.remove(&name)))
     }
 
-    fn write_in_place(&self, content: &[u8]) -> io::Result<()> {
+    fn write_in_place(&self, content: &mut dyn Read) -> io::Result<()> {
         let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = openat(&self.directory, self.name.as_os_str(), flags, Mode::empty())?;
-        let file = File::from(file);
-        file.write_all_at(content, 0)?;
-        file.set_len(content.len() as u64)
+        let mut file = File::from(file);
+        let written = io::copy(content, &mut file)?;
+        file.set_len(written)
     }
 }
 

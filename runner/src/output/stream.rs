@@ -1,7 +1,7 @@
 //! Reports to FIFOs and devices, with a limit of each wait.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -47,11 +47,26 @@ pub(super) fn open(path: &Path, limit: Duration) -> io::Result<File> {
     }
 }
 
-/// Writes all of `bytes`.
+/// Bytes that are read before they are written.
+const PIECE: usize = 64 << 10;
+
+/// Writes all of `content`.
 ///
 /// # Errors
-/// The error of write(2), or a reader that pauses for longer than `limit`.
-pub(super) fn write(mut file: &File, mut bytes: &[u8], limit: Duration) -> io::Result<()> {
+/// The error of read(2) or write(2), or a reader that pauses for longer than `limit`.
+pub(super) fn write(file: &File, content: &mut dyn Read, limit: Duration) -> io::Result<()> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        match content.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(read) => write_piece(file, piece.get(..read).unwrap_or_default(), limit)?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn write_piece(mut file: &File, mut bytes: &[u8], limit: Duration) -> io::Result<()> {
     let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
     while !bytes.is_empty() {
         match file.write(bytes) {
@@ -77,8 +92,6 @@ pub(super) fn write(mut file: &File, mut bytes: &[u8], limit: Duration) -> io::R
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-
     use nix::sys::stat::Mode;
 
     use super::*;
@@ -123,7 +136,7 @@ mod tests {
         let (_directory, path) = fifo();
         let _reader = reader(&path);
         let file = open(&path, SHORT).unwrap();
-        let error = write(&file, &vec![0; 1 << 20], SHORT).unwrap_err();
+        let error = write(&file, &mut io::repeat(0).take(1 << 20), SHORT).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
@@ -134,7 +147,7 @@ mod tests {
         let file = open(&path, SHORT).unwrap();
         let report = vec![7; 1 << 20];
         let bytes = report.clone();
-        let writer = std::thread::spawn(move || write(&file, &bytes, READER_LIMIT));
+        let writer = std::thread::spawn(move || write(&file, &mut &*bytes, READER_LIMIT));
         let mut read = Vec::new();
         loop {
             match reader.read_to_end(&mut read) {

@@ -21,6 +21,8 @@ pub(super) struct Outputs {
     reports: Vec<Output>,
     lock: Option<Opened>,
     bundle: Option<Bundle>,
+    /// Outputs of several runs.
+    shared: Vec<PathBuf>,
 }
 
 /// Result of writing the outputs.
@@ -44,6 +46,7 @@ impl Outputs {
             reports: output::open(&request.reports, &inputs)?,
             lock: None,
             bundle: None,
+            shared: request.hidden.clone(),
         };
         let case = request.workload.name();
         if let Some(lock) = &request.baseline {
@@ -67,7 +70,8 @@ impl Outputs {
         let bundle = self.bundle.as_ref().map(Bundle::path);
         let others = lock.into_iter().chain(bundle).map(Path::to_owned);
         let reports = self.reports.iter().filter_map(Output::file);
-        reports.chain(others).collect()
+        let shared = self.shared.iter().cloned();
+        reports.chain(others).chain(shared).collect()
     }
 
     /// Returns the bundle, which takes the client's output and files before they are removed.
@@ -114,7 +118,7 @@ fn write(outputs: Vec<Output>, report: &Report, before: &mut Vec<u8>) -> Vec<Wri
 }
 
 /// Returns the files that the run reads.
-fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
+pub(crate) fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
     let origin = &request.workload.origin().source;
     let (policies, what) = match &request.workload {
         Workload::Client { profile, .. } => (

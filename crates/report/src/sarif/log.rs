@@ -16,7 +16,7 @@ pub(super) struct Log {
     #[serde(rename = "$schema")]
     pub(super) schema: &'static str,
     pub(super) version: &'static str,
-    pub(super) runs: [Run; 1],
+    pub(super) runs: Vec<Run>,
 }
 
 #[derive(Debug, Serialize)]
