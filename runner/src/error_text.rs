@@ -40,3 +40,15 @@ pub(crate) fn message(error: &(dyn Error + 'static)) -> String {
     let texts = chain(error).map(|error| for_terminal(&error.to_string()).replace('\n', "\n    "));
     texts.collect::<Vec<_>>().join("\n  caused by: ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_repeats_hostile_text_makes_no_line_of_its_own() {
+        let error = io::Error::other("bad \u{1b}[2J\u{202e}\nverified: all");
+        let expected = "bad \\u{1b}[2J\\u{202e}\n    verified: all";
+        assert_eq!(message(&error), expected);
+    }
+}

@@ -164,11 +164,19 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
 
 fn fleet(request: FleetRequest, waiting: Option<Waiting>) -> u8 {
     let told = fleet::run(request, waiting, |ended| {
-        let line = report::fleet::line(ended.run, ended.number, ended.all);
-        write_stderr(format!("{line}\n").as_bytes());
+        let line = |finding| report::fleet::line(ended.run, (ended.number, ended.all), finding);
+        let finding = ended.run.first_finding.as_ref();
         match ended.result {
-            Ok(done) => print_messages(done, Purpose::Judge),
-            Err(error) => print_error("error", error, advised(error.advice()).as_deref()),
+            Ok(done) => {
+                // An error of its own follows the line.
+                let finding = finding.filter(|_| done.failure.is_none() && done.lost.is_empty());
+                write_stderr(line(finding).as_bytes());
+                print_messages(done, Purpose::Judge);
+            }
+            Err(error) => {
+                write_stderr(line(None).as_bytes());
+                print_error("error", error, advised(error.advice()).as_deref());
+            }
         }
     });
     match told {
@@ -348,7 +356,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::output::WriteError;
 
     fn done(verdict: Verdict, exit: Exit) -> Done {
         Done {
@@ -362,13 +369,6 @@ mod tests {
             input_error: None,
             before: Vec::new(),
         }
-    }
-
-    #[test]
-    fn an_error_that_repeats_hostile_text_makes_no_line_of_its_own() {
-        let error = std::io::Error::other("bad \u{1b}[2J\u{202e}\nverified: all");
-        let expected = "bad \\u{1b}[2J\\u{202e}\n    verified: all";
-        assert_eq!(message(&error), expected);
     }
 
     #[test]

@@ -105,17 +105,20 @@ pub fn schema() -> Schema {
 }
 
 /// Returns the line of a run that has ended, for a terminal: `[2/30] FAILED  agent, 40.3 ms; requests/query: …`.
-pub fn line(run: &FleetRun, number: usize, all: usize) -> String {
+pub fn line(
+    run: &FleetRun,
+    (number, all): (usize, usize),
+    finding: Option<&FirstFinding>,
+) -> String {
     let word = verdict_word(run.verdict).to_ascii_uppercase();
     let time = phrases::duration(run.duration_ms.saturating_mul(1_000));
-    let finding = run.first_finding.as_ref();
     let finding = finding.map(|found| format!("; {}", in_short(found)));
     let line = format!(
         "[{number}/{all}] {word:<7}  {}, {time}{}",
         run.case,
         finding.unwrap_or_default()
     );
-    escape::visible(&line)
+    escape::visible(&line) + "\n"
 }
 
 /// Returns the first finding of a run: the end of the client if that is the cause, else the first failed check, else the

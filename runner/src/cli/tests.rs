@@ -20,7 +20,8 @@ fn resolve(words: &[&str]) -> Result<Command, UsageError> {
 fn run(words: &[&str]) -> RunRequest {
     match resolve(words).unwrap() {
         Command::Run(request) => *request,
-        other @ (Command::Init(_)
+        other @ (Command::Fleet(_)
+        | Command::Init(_)
         | Command::Policy(_)
         | Command::Doctor(_)
         | Command::Selftest(_)

@@ -11,7 +11,7 @@ use crate::needs_sandbox;
 mod fifos;
 mod for_ci;
 mod formats;
-mod interrupts;
+pub(crate) mod interrupts;
 mod outputs;
 mod streams;
 mod surroundings;

@@ -18,6 +18,7 @@ mod drift;
 mod escapes;
 mod examples;
 mod failures;
+mod folder;
 mod help;
 mod inherited;
 mod inline;
