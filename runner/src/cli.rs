@@ -69,7 +69,7 @@ pub(crate) enum CliCommand {
     #[command(after_help = help::RUN_EXIT_CODES)]
     CaseB(RunOptions),
     /// Run a case of your own, or each case of a directory
-    #[command(after_help = help::RUN_EXIT_CODES)]
+    #[command(after_help = help::CASES_EXIT_CODES)]
     Run {
         /// Case files, and directories of case files; `runner policy init case NAME` prints a file to start from
         #[arg(value_name = "CASE.toml|DIR", required = true)]

@@ -14,10 +14,12 @@
 use Rule::{Any, Case as Asked};
 use model::case::Expectations;
 use model::evidence::{CanaryStatus, Evidence, Exit, GapKind, LayerNeed, LayerStatus};
-use model::finding::{AskedBy, Finding, Status, Verdict};
+use model::finding::{
+    AskedBy, ENDED_BY_RUNNER, Finding, INTERRUPTED, NEVER_STARTED, Status, Verdict,
+};
 use model::profile::ExpectedAttempt;
 
-use outcome::{Deviation, JudgedRun, NotPassed, Outcome};
+use outcome::{Deviation, EffectOfEnd, JudgedRun, NotPassed, Outcome};
 
 pub use outbound::kernel_refuses;
 
@@ -225,7 +227,7 @@ fn broken(evidence: &Evidence) -> Vec<String> {
         .filter(|canary| canary.status == CanaryStatus::NotHeld);
     reasons.extend(leaks.map(|canary| format!("probe did not hold: {}", canary.name)));
     if evidence.exit == Exit::NotStarted {
-        reasons.push("the client was never started".to_owned());
+        reasons.push(NEVER_STARTED.to_owned());
     }
     reasons
 }
@@ -242,7 +244,7 @@ fn lost(evidence: &Evidence) -> Vec<String> {
         .filter(|gap| instruments.contains(&gap.what));
     reasons.extend(gaps.map(|gap| gap.detail.clone()));
     if evidence.exit == Exit::Interrupted {
-        reasons.push("the run was interrupted".to_owned());
+        reasons.push(INTERRUPTED.to_owned());
     }
     reasons
 }
@@ -256,7 +258,7 @@ fn ended_by_runner(exit: Exit) -> Option<String> {
         Exit::RequestLimit => "request limit".to_owned(),
         Exit::Interrupted => "interrupted".to_owned(),
     };
-    Some(format!("ended by the runner ({why})"))
+    Some(format!("{ENDED_BY_RUNNER} ({why})"))
 }
 
 const fn client(
@@ -289,7 +291,7 @@ const fn sandbox(
 impl Check {
     fn make(&self, evidence: &Evidence, outcome: impl FnOnce() -> Outcome) -> Finding {
         if self.judges == Judges::Client && evidence.exit == Exit::NotStarted {
-            return self.skipped("the client was never started".to_owned());
+            return self.skipped(NEVER_STARTED.to_owned());
         }
         let missing = self.missing(self.needs, evidence);
         match (outcome(), missing) {
@@ -310,7 +312,8 @@ impl Check {
     }
 
     /// Finding of a deviation: failed if certain, errored if evidence is missing, skipped for a leftover of a client
-    /// that the runner ended.
+    /// that the runner ended. A failed finding of such a client has the reason if the client might have produced what is
+    /// missing.
     fn deviates(
         &self,
         deviation: Deviation,
@@ -319,13 +322,20 @@ impl Check {
     ) -> Finding {
         let needed = self.missing(deviation.needs, evidence);
         let doubt = needed.filter(|_| !deviation.needs.is_empty());
-        let end = ended_by_runner(evidence.exit).filter(|_| deviation.is_leftover);
+        let end = ended_by_runner(evidence.exit);
+        let end = end.and_then(|end| Some((end, deviation.effect?)));
         // All evidence of an interrupted run is incomplete, so its gaps add no reason.
         let lost = missing.filter(|_| evidence.exit != Exit::Interrupted);
         match (end, doubt) {
             (None, None) => self.deviating(Status::Failed, deviation),
-            (None, Some(because)) => self.errored(deviation, because),
-            (Some(end), _) => match lost {
+            (None | Some((_, EffectOfEnd::Unfinished)), Some(because)) => {
+                self.errored(deviation, because)
+            }
+            (Some((end, EffectOfEnd::Unfinished)), None) => Finding {
+                because: Some(end),
+                ..self.deviating(Status::Failed, deviation)
+            },
+            (Some((end, EffectOfEnd::Leftover)), _) => match lost {
                 Some(because) => self.errored(deviation, because),
                 None => Finding {
                     because: Some(end),
@@ -341,7 +351,7 @@ impl Check {
             return Some(gap.detail.clone());
         }
         (self.judges == Judges::Client && evidence.exit == Exit::Interrupted)
-            .then(|| "the run was interrupted".to_owned())
+            .then(|| INTERRUPTED.to_owned())
     }
 
     fn errored(&self, deviation: Deviation, because: String) -> Finding {

@@ -16,6 +16,15 @@ pub const BASELINE: &str = "baseline/unchanged";
 /// Id of the check of `--fail-on`. Made by an audit with that option only, so [`ids`] excludes it.
 pub const FAIL_ON: &str = "audit/fail-on";
 
+/// Reason of each check that needs a client, if there was none.
+pub const NEVER_STARTED: &str = "the client was never started";
+
+/// Reason of each check that an interruption leaves undecided.
+pub const INTERRUPTED: &str = "the run was interrupted";
+
+/// Beginning of the reason of each check that depends on the end of a client by the runner.
+pub const ENDED_BY_RUNNER: &str = "ended by the runner";
+
 /// Section of an expectation that the lock file has, and not the specification.
 const NO_SECTION: &str = "-";
 /// Section of an expectation that only a case can have.
@@ -39,7 +48,8 @@ pub struct Finding {
     pub expected: Option<String>,
     /// Value in the evidence; may contain text of the client.
     pub found: Option<String>,
-    /// Reason why the check was skipped or errored.
+    /// Reason why the check was skipped or errored. A failed check has the end of the client by the runner, if the client
+    /// might still have produced what is missing.
     pub because: Option<String>,
     /// Source of the expectation: a section of the specification, such as `2.1`, `case` for a table that only
     /// a case can have, `-` for the lock file, or `--fail-on`.

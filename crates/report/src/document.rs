@@ -67,6 +67,8 @@ impl Document {
 
 fn judged(report: &Report, media: &[Medium]) -> Vec<Section> {
     let parts = [
+        output::cause(report),
+        checks::not_judged(report),
         summary::unsound(report),
         checks::findings(report),
         summary::drift(report),
@@ -101,6 +103,7 @@ fn judged(report: &Report, media: &[Medium]) -> Vec<Section> {
 fn audited(report: &Report, media: &[Medium]) -> Vec<Section> {
     let parts = [
         output::cause(report),
+        checks::not_judged(report),
         summary::unsound(report),
         summary::drift(report),
         checks::findings(report),

@@ -155,13 +155,13 @@ pub fn first_finding(report: &Report) -> Option<FirstFinding> {
     cause.or_else(check).or_else(unsound)
 }
 
-/// End of the client, with its last line of standard error.
+/// End of the client, with its last line of standard error, or with the reason why it was never started.
 fn cause(report: &Report) -> String {
     let end = phrases::exit(&report.evidence);
     let is_own = matches!(report.evidence.exit, Exit::Code(_) | Exit::Signal(_));
     let last = report.evidence.stderr.tail.lines().next_back();
-    match last.filter(|_| is_own) {
-        Some(line) => format!("{end}: {line}"),
+    match phrases::reason_of_no_start(report).or(last.filter(|_| is_own)) {
+        Some(reason) => format!("{end}: {reason}"),
         None => end,
     }
 }

@@ -1,7 +1,7 @@
 //! One-line verdict, shared by the reports for people and for viewers.
 
 use model::evidence::Exit;
-use model::finding::{Status, Verdict};
+use model::finding::{INTERRUPTED, Status, Verdict};
 use model::report::{AuditFindings, BaselineOutcome, Report};
 use model::text::count;
 
@@ -131,7 +131,7 @@ fn audited(report: &Report, found: AuditFindings) -> String {
 fn reasons(report: &Report) -> impl Iterator<Item = String> {
     // An interrupt also causes lost evidence, which would be named first.
     let interrupted = report.evidence.exit == Exit::Interrupted;
-    let interrupted = interrupted.then(|| "the run was interrupted".to_owned());
+    let interrupted = interrupted.then(|| INTERRUPTED.to_owned());
     let errored = report.checks.iter();
     let errored = errored.filter(|one| one.status == Status::Errored);
     let errored = errored.filter_map(|one| one.because.clone());

@@ -95,7 +95,20 @@ fn suite(report: &Report) -> TestSuite {
     }
     suite.add_test_cases(cases);
     suite.set_system_out(text(&headline(report).line()));
+    if let Some(cause) = cause(report) {
+        suite.set_system_err(XmlString::new(cause));
+    }
     suite
+}
+
+/// End of the program with its last lines on standard error, if the end explains other findings.
+fn cause(report: &Report) -> Option<String> {
+    let end = phrases::exit(&report.evidence);
+    let mut lines = vec![format!("How it ended: {end}")];
+    lines.extend(phrases::reason_of_no_start(report).map(escape::visible));
+    let last = phrases::last_lines(&report.evidence);
+    lines.extend(last.into_iter().map(escape::visible));
+    phrases::is_cause(report).then(|| lines.join("\n  "))
 }
 
 /// Attributes that viewers read and `quick_junit` does not write.

@@ -1,7 +1,9 @@
 //! Phrases that several reports share.
 
-use model::evidence::{Evidence, Exit, Reason, Request};
-use model::finding::{AskedBy, Finding, Status, Verdict};
+use model::evidence::{Evidence, Exit, GapKind, Reason, Request};
+use model::finding::{
+    AskedBy, ENDED_BY_RUNNER, Finding, INTERRUPTED, NEVER_STARTED, Status, Verdict,
+};
 use model::journal::{Head, Host};
 use model::report::{Baseline, BaselineOutcome, Report};
 use model::secret::CREDENTIAL_HEADERS;
@@ -110,9 +112,52 @@ pub(super) fn unsound(verdict: Verdict) -> &'static str {
     }
 }
 
+/// Returns the reason of a check that has no result of its own: undecided without a deviation, undecided or failed as a
+/// consequence of the end of the program, or skipped because of it.
+pub(super) fn consequence(finding: &Finding) -> Option<&str> {
+    let because = finding.because.as_deref()?;
+    let is_consequence = match finding.status {
+        Status::Passed => false,
+        // Only the end of the client by the runner is the reason of a failed check.
+        Status::Failed => true,
+        Status::Skipped => is_of_end(because),
+        Status::Errored => finding.found.is_none() || is_of_end(because),
+    };
+    is_consequence.then_some(because)
+}
+
+/// Returns true for a reason that is the end of the program.
+pub(super) fn is_of_end(because: &str) -> bool {
+    [NEVER_STARTED, INTERRUPTED].contains(&because) || because.starts_with(ENDED_BY_RUNNER)
+}
+
 /// Returns true for a check that was skipped because the runner ended the client.
 pub(super) fn is_leftover(finding: &Finding) -> bool {
     finding.status == Status::Skipped && finding.found.is_some()
+}
+
+/// Number of lines of standard error that explain the end of a program.
+const CAUSE_LINES: usize = 5;
+
+/// Returns the last lines of standard error.
+pub(super) fn last_lines(evidence: &Evidence) -> Vec<&str> {
+    let mut lines: Vec<&str> = evidence
+        .stderr
+        .tail
+        .lines()
+        .rev()
+        .take(CAUSE_LINES)
+        .collect();
+    lines.reverse();
+    lines
+}
+
+/// Returns the reason why the program was never started; `None` if it was.
+pub(super) fn reason_of_no_start(report: &Report) -> Option<&str> {
+    let evidence = &report.evidence;
+    let gap = evidence.gap(&[GapKind::Isolation, GapKind::Processes]);
+    gap.filter(|_| evidence.exit == Exit::NotStarted)
+        .map(|gap| gap.detail.as_str())
 }
 
 /// Returns true if the end of the program explains other findings: any end but an exit with 0 or with the code that the

@@ -279,6 +279,11 @@ fn invocation(report: &Report, reported: &[Reported<'_>]) -> Invocation {
             Purpose::Audit => None,
         },
         exit_code_description: match report.purpose {
+            Purpose::Judge if phrases::is_cause(report) => escape::visible(&format!(
+                "{}; the client: {}",
+                report.verdict.word(),
+                phrases::exit(&report.evidence)
+            )),
             Purpose::Judge => report.verdict.word().to_owned(),
             Purpose::Audit => escape::visible(&format!(
                 "{}; the program: {}",

@@ -29,6 +29,7 @@ pub(crate) mod ci;
 mod crowd;
 mod document;
 mod drift;
+mod fleet;
 mod page;
 mod sarif;
 

@@ -113,6 +113,20 @@ Examples:
 
 pub(super) const RUN_EXIT_CODES: &str = run_exit_codes!();
 
+pub(super) const CASES_EXIT_CODES: &str = concat!(
+    "\
+A directory stands for its files *.toml with schema = \"runner.case/1\". Several cases are run one after another, \
+sorted by name, with one report of all for each --report. --out has a directory for each case.
+
+",
+    run_exit_codes!(),
+    "\n  of several cases, the first of this order counts: 2, 3, 1, 0
+
+Examples:
+  runner run mine.toml --timeout 5min -- --verbose
+  runner run cases --report junit=cases.xml --out evidence"
+);
+
 pub(super) const EXIT_CODES: &str = concat!(
     run_exit_codes!(),
     "\n  other commands list theirs in their own help\n\nExamples: `runner --help`"

@@ -28,7 +28,10 @@ pub(super) fn state_file(run: &JudgedRun) -> Outcome {
         .at(path)
         .expected("a regular file");
     match in_home(run).find(|entry| entry.path == *path) {
-        None => deviation.found("nothing").failed_if_complete(FILES),
+        None => deviation
+            .found("nothing")
+            .unfinished_if(true)
+            .failed_if_complete(FILES),
         Some(entry) if entry.kind != FileKind::File => {
             deviation.found(entry.kind.with_article()).failed()
         }
@@ -51,7 +54,7 @@ pub(super) fn backup(run: &JudgedRun) -> Outcome {
     let [entry] = backups.as_slice() else {
         let deviation = deviation.found(list(backups.iter().map(|entry| entry.path.as_str())));
         return if backups.is_empty() {
-            deviation.failed_if_complete(FILES)
+            deviation.unfinished_if(true).failed_if_complete(FILES)
         } else {
             deviation.failed()
         };
@@ -139,7 +142,7 @@ pub(super) fn rules(run: &JudgedRun) -> Outcome {
                 .expected(rule.count.words())
                 .found(count(found.len(), "file"));
             return if (found.len() as u64) < rule.count.from {
-                deviation.failed_if_complete(FILES)
+                deviation.unfinished_if(true).failed_if_complete(FILES)
             } else {
                 deviation.leftover().failed()
             };

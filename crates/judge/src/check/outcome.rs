@@ -40,8 +40,17 @@ pub(super) struct Deviation {
     pub(super) found: Option<String>,
     /// Kinds of evidence that must be complete for the deviation to be certain.
     pub(super) needs: &'static [GapKind],
-    /// The client might have removed or completed the object, had the runner not ended it.
-    pub(super) is_leftover: bool,
+    /// Effect of the runner's end of the client on the deviation; `None` if there is no effect.
+    pub(super) effect: Option<EffectOfEnd>,
+}
+
+/// Effect of the runner's end of a client on a deviation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EffectOfEnd {
+    /// The client might have removed or completed the object.
+    Leftover,
+    /// The client might have produced the missing object.
+    Unfinished,
 }
 
 impl Deviation {
@@ -52,7 +61,7 @@ impl Deviation {
             expected: None,
             found: None,
             needs: &[],
-            is_leftover: false,
+            effect: None,
         }
     }
 
@@ -73,7 +82,15 @@ impl Deviation {
 
     /// Marks an object that the client might have removed or completed, had the runner not ended it.
     pub(super) fn leftover(mut self) -> Self {
-        self.is_leftover = true;
+        self.effect = Some(EffectOfEnd::Leftover);
+        self
+    }
+
+    /// If `is_missing`, marks an object that the client might have produced, had the runner not ended it.
+    pub(super) fn unfinished_if(mut self, is_missing: bool) -> Self {
+        if is_missing {
+            self.effect = Some(EffectOfEnd::Unfinished);
+        }
         self
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use model::case::expect::ExpectedExit;
 use model::evidence::{Evidence, Exit, GRACE};
+use model::finding::NEVER_STARTED;
 
 use super::outcome::{Deviation, JudgedRun, Outcome, list, not_asked};
 
@@ -38,7 +39,7 @@ pub(super) fn exit_zero(run: &JudgedRun) -> Outcome {
         Exit::Interrupted => {
             return deviation.undecided("the run was interrupted before the client ended");
         }
-        Exit::NotStarted => return deviation.undecided("the client was never started"),
+        Exit::NotStarted => return deviation.undecided(NEVER_STARTED),
     };
     deviation.found(run.evidence.at_limit(found)).failed()
 }

@@ -67,6 +67,7 @@ pub(super) fn sequence(run: &JudgedRun) -> Outcome {
             ))
             .expected(wanted.map_or_else(end, spell))
             .found(got.map_or_else(end, |record| record.label()))
+            .unfinished_if(got.is_none())
             .failed_if_complete(match (got, position) {
                 (None, _) => BOTH,
                 // The first two records precede all events.
@@ -84,6 +85,7 @@ pub(super) fn sequence(run: &JudgedRun) -> Outcome {
         return Deviation::new("The aggregate assistant record is not written once.")
             .expected("1 assistant record")
             .found(count(assistants, "assistant record"))
+            .unfinished_if(assistants == 0)
             .failed_if_complete(if assistants == 0 { RECORDS } else { &[] });
     }
     Ok(format!(
@@ -166,6 +168,7 @@ pub(super) fn events_match_provider(run: &JudgedRun) -> Outcome {
         return Deviation::new("Provider events and stream_event records differ in number.")
             .expected(count(sent.len(), "event"))
             .found(count(shown.len(), "record"))
+            .unfinished_if(shown.len() < sent.len())
             .failed_if_complete(if shown.len() > sent.len() {
                 REQUESTS
             } else {
@@ -256,7 +259,8 @@ pub(super) fn result_success(run: &JudgedRun) -> Outcome {
             "{}, is_error {}",
             last.label(),
             is_error.map_or("absent".to_owned(), Value::to_string)
-        ));
+        ))
+        .unfinished_if(last.kind() != Some("result"));
     if run.evidence.is_stub_lost() {
         return deviation.undecided("the stub was lost before it had answered");
     }

@@ -23,6 +23,7 @@ pub(super) fn first_and_only(run: &JudgedRun) -> Outcome {
         all => Deviation::new("The message request is not the first and only request.")
             .expected(format!("1 request: {wanted}"))
             .found(listing(all))
+            .unfinished_if(all.is_empty())
             .failed_if_complete(match all {
                 [only] if is_known(only) => &[],
                 [] | [_] => REQUESTS,
@@ -64,6 +65,7 @@ pub(super) fn sequence(run: &JudgedRun) -> Outcome {
         return Deviation::new("The requests are not those that the case lists.")
             .expected(expected_sequence(rules))
             .found(listing(&run.evidence.requests))
+            .unfinished_if(is_possible(rules, &all))
             .failed_if_complete(if is_possible(rules, &known) {
                 REQUESTS
             } else {
@@ -131,6 +133,7 @@ pub(super) fn post_count(run: &JudgedRun) -> Outcome {
             ))
             .expected(rule.count.words())
             .found(count(found as usize, "message request"))
+            .unfinished_if(found < rule.count.from)
             .failed_if_complete(if found < rule.count.from {
                 REQUESTS
             } else {

@@ -1,7 +1,8 @@
 //! Sections on checks: failed and errored ones in full, then all of them.
 
-use model::finding::{AskedBy, Finding, Status};
+use model::finding::{AskedBy, Finding, NEVER_STARTED, Status};
 use model::report::Report;
+use model::text::count;
 
 use super::{
     Block, Budget, Entry, Fact, Fold, PAGE, SHORT, Section, Table, client, fact, mark, name, own,
@@ -10,10 +11,64 @@ use super::{
 use crate::phrases;
 use crate::tone::Tone;
 
-/// Sums up the findings of an audit, and lists the failed, then the errored checks.
+/// Number of checks that a reason names.
+const MAX_NAMED: usize = 4;
+
+/// Checks without a result of their own, by reason. A single check is left out if its reason is not the end of the
+/// program: it is a finding in full.
+fn consequences(report: &Report) -> Vec<(&str, Vec<&Finding>)> {
+    let mut reasons: Vec<(&str, Vec<&Finding>)> = Vec::new();
+    for finding in &report.checks {
+        let Some(because) = phrases::consequence(finding) else {
+            continue;
+        };
+        match reasons.iter_mut().find(|(reason, _)| *reason == because) {
+            Some((_, findings)) => findings.push(finding),
+            None => reasons.push((because, vec![finding])),
+        }
+    }
+    reasons.retain(|(because, findings)| phrases::is_of_end(because) || findings.len() > 1);
+    reasons
+}
+
+/// Lists the reasons why checks have no result of their own, each with its number of checks.
+pub(super) fn not_judged(report: &Report) -> Option<Section> {
+    let reasons = consequences(report).into_iter();
+    let facts = reasons.map(|(because, findings)| {
+        let ids = findings.iter().map(|finding| &*finding.id);
+        let ids: Vec<&str> = ids.take(MAX_NAMED).collect();
+        let more = findings.len().saturating_sub(ids.len());
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let checks = format!(
+            ": {}: {}{more}",
+            count(findings.len(), "check"),
+            ids.join(", ")
+        );
+        fact("not judged", own("because ") + client(because) + checks)
+    });
+    Section::of_facts(
+        "consequences",
+        "What could not be judged",
+        Budget::Ours,
+        facts.collect(),
+    )
+}
+
+/// Sums up the findings of an audit, and lists the failed, then the errored checks, without [`not_judged`].
 pub(super) fn findings(report: &Report) -> Option<Section> {
+    let consequences = consequences(report);
+    let is_own = |finding: &&Finding| {
+        !consequences
+            .iter()
+            .any(|(_, findings)| findings.iter().any(|other| other.id == finding.id))
+    };
     let wrong = [Status::Failed, Status::Errored].into_iter();
     let wrong = wrong.flat_map(|status| with_status(report, status));
+    let wrong = wrong.filter(is_own);
     let entries: Vec<Entry> = wrong.map(entry).collect();
     let audited = report.findings();
     let number = match &audited {
@@ -137,6 +192,9 @@ fn skipped_in_short(report: &Report) -> Vec<Fact> {
     for finding in skipped {
         let because = finding.because.as_deref().unwrap_or_default();
         let (area, name) = area_and_name(finding);
+        if because == NEVER_STARTED {
+            continue;
+        }
         if phrases::is_leftover(finding) {
             facts.push(fact(area, format!("{name}: {because}")));
             let parts = [("left", &finding.found), ("expected", &finding.expected)];

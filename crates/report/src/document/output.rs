@@ -1,16 +1,13 @@
 //! Sections on the client's output: records on standard output, and the end of standard error.
 
-use model::evidence::{Before, Exit, Line as Kind, Record};
+use model::evidence::{Before, Line as Kind, Record};
 use model::report::Report;
 use model::text::{count, grouped};
 
 use super::{
-    Block, Budget, LONG, MAX_ENTRIES, Section, Table, client, led, number, own, text, word,
+    Block, Budget, LONG, MAX_ENTRIES, Section, Table, client, fact, led, number, own, text, word,
 };
 use crate::phrases::{self, at};
-
-/// Number of lines of standard error that explain the end of an audited program.
-const CAUSE_LINES: usize = 5;
 
 /// Lists the records; consecutive records of one kind share a row.
 pub(super) fn records(report: &Report) -> Section {
@@ -61,19 +58,26 @@ fn before(before: Before) -> &'static str {
     }
 }
 
-/// Shows how an audited program ended, with its last lines on standard error; `None` for exit code 0.
+/// Shows the end of the program if that explains other findings: with its last lines on standard error, or with the
+/// reason why the program was never started.
 pub(super) fn cause(report: &Report) -> Option<Section> {
-    let evidence = &report.evidence;
-    if evidence.exit == Exit::Code(0) {
+    if !phrases::is_cause(report) {
         return None;
     }
-    let lines: Vec<&str> = evidence.stderr.tail.lines().collect();
-    let last = lines.len().saturating_sub(CAUSE_LINES);
-    let lines = Table::of(Budget::Part, lines.into_iter().skip(last), |line| {
+    let evidence = &report.evidence;
+    let reason = phrases::reason_of_no_start(report);
+    let reason = reason.map(|reason| fact("because", client(reason)));
+    let lines = Table::of(Budget::Part, phrases::last_lines(evidence), |line| {
         [text("end of standard error", client(line))]
     });
-    let end = phrases::exit(evidence);
-    Some(Section::new("end", "How it ended", end, lines.blocks()))
+    let reason = reason.map(|reason| Block::Facts(Budget::Ours, vec![reason]));
+    let blocks: Vec<Block> = reason.into_iter().chain(lines.blocks()).collect();
+    Some(Section::new(
+        "end",
+        "How it ended",
+        phrases::exit(evidence),
+        blocks,
+    ))
 }
 
 pub(super) fn stderr(report: &Report) -> Option<Section> {

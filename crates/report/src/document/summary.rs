@@ -142,9 +142,13 @@ pub(super) fn digests(report: &Report) -> Section {
     .only(PAGE)
 }
 
-/// Lists the reasons of an unsound run. A client can cause many.
+/// Lists the reasons of an unsound run beside the end of the client, which [`super::output::cause`] shows. A client can
+/// cause many.
 pub(super) fn unsound(report: &Report) -> Option<Section> {
-    let reasons = report.unsound.iter();
+    let no_start = phrases::reason_of_no_start(report);
+    let is_other =
+        |reason: &&String| !phrases::is_of_end(reason) && no_start != Some(reason.as_str());
+    let reasons = report.unsound.iter().filter(is_other);
     let facts = reasons.map(|reason| fact("lost", client(reason))).collect();
     let title = phrases::unsound(report.verdict);
     Section::of_facts("unsound", title, Budget::Client, facts)
