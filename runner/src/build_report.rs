@@ -76,7 +76,7 @@ pub(crate) fn build(
         unsound: check::unsound(&evidence),
         kernel_refuses: check::kernel_refuses(&evidence),
         checks,
-        not_proved: further_not_proved(prepared.plan.tier, &evidence),
+        not_proved: further_not_proved(request, prepared.plan.tier, &evidence),
         evidence,
         wider_rules: asked_stub(workload)
             .into_iter()
@@ -104,8 +104,12 @@ const NOT_PROVED_INHERITED: [&str; 4] = [
     "What it made and removed again, and how much it wrote in all: its home is on the container's disk, where only single files have a limit.",
 ];
 
+/// Limit of a run that records no lookups.
+const NO_LOOKUPS: &str =
+    "Which paths it looked for and did not get: they were not recorded; `--lookups` lists them.";
+
 /// Returns the further limits of the proof for this isolation and this run.
-fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
+fn further_not_proved(request: &RunRequest, tier: Tier, evidence: &Evidence) -> Vec<String> {
     if evidence.exit == Exit::NotStarted {
         return Vec::new();
     }
@@ -118,12 +122,15 @@ fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
         "The names of files that it created and removed at once in a new directory: this kernel reports a directory's files only after the directory is watched.".to_owned()
     });
     let of_tier = of_tier.iter().map(|sentence| (*sentence).to_owned());
+    let unlisted = tier == Tier::Namespace && !request.lookups;
+    let unlisted = unlisted.then(|| NO_LOOKUPS.to_owned());
     let dumped = evidence
         .layers
         .iter()
         .find(|layer| layer.name == core_dumps::LAYER);
     let dumped = dumped.and_then(|layer| Some(format!("A{}.", layer.detail.strip_prefix('a')?)));
     of_tier
+        .chain(unlisted)
         .chain(dumped)
         .chain(unnamed)
         .chain(evidence.limits_of_ledger())

@@ -122,6 +122,9 @@ pub(crate) struct RunOptions {
     /// Scenario of the provider stub; `runner policy list` lists them [default: the case's]
     #[arg(long, value_name = "SCENARIO", help_heading = help::CLIENT)]
     pub stub: Option<String>,
+    /// List the paths that the program looked for and did not get; slows a program that looks for many files
+    #[arg(long, help_heading = help::OUTPUT)]
+    pub lookups: bool,
     /// Standard input of the program: a file, `none`, or `inherit` or `-` for that of runner, copied through a pipe
     /// [default: none]
     #[arg(long, value_name = "FILE|inherit|none", help_heading = help::CLIENT)]

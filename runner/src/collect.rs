@@ -51,6 +51,7 @@ use signals::Signals;
 use watcher::Watcher;
 
 use crate::client_input::ClientInput;
+use crate::error_text::one_line;
 use crate::program_digest::PendingDigest;
 
 pub(crate) use capture::{Capture, Failure};
@@ -422,7 +423,7 @@ impl Session<'_> {
             // The sandbox held, but it contains no client.
             Failure::NotExecuted(_) => GapKind::Processes,
         };
-        self.gap(what, failure.with_causes());
+        self.gap(what, one_line(&failure));
         self.capture.failure.get_or_insert(failure);
         Next::Stop
     }

@@ -3,7 +3,7 @@
 //! later change of the path does not redirect the report.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read, StdoutLock, Write as _};
+use std::io::{self, Read, StdoutLock, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -121,12 +121,40 @@ pub(crate) enum WriteError {
     Bundle(#[from] BundleError),
 }
 
+/// Locked standard output. A reader that ends early, such as head(1), is no error: it has what it wanted, and the exit
+/// code is that of the result.
+#[derive(Debug)]
+pub(crate) struct Stdout(StdoutLock<'static>);
+
 /// Locks standard output.
 ///
 /// # Errors
 /// `EBADF` if standard output was closed when the process started.
-pub(crate) fn stdout() -> io::Result<StdoutLock<'static>> {
-    streams::stdout_is_open().map(|()| io::stdout().lock())
+pub(crate) fn stdout() -> io::Result<Stdout> {
+    streams::stdout_is_open().map(|()| Stdout(io::stdout().lock()))
+}
+
+impl Stdout {
+    /// True for a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        io::IsTerminal::is_terminal(&self.0)
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.flush() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            flushed => flushed,
+        }
+    }
 }
 
 /// Opens the outputs of `targets`.
@@ -284,7 +312,7 @@ impl Output {
     /// Writes the rendered report.
     ///
     /// # Errors
-    /// The destination and the system's error. A closed pipe is an error, because the reader did not get the verdict.
+    /// The destination and the system's error.
     pub(crate) fn write(self, mut report: &[u8]) -> Result<(), WriteError> {
         self.write_from(&mut report)
     }

@@ -1,7 +1,7 @@
 //! The process: its role, its exit code, and its messages on standard error.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use model::case::{InlineClient, Tier};
-use model::report::FindingKind;
+use model::report::{FindingKind, Purpose};
 use policy::Reference;
 use policy::init::PolicyName;
 use report::{Form, Format};
@@ -34,6 +34,8 @@ pub(crate) struct RunRequest {
     pub stdin: StdinChoice,
     /// Directory for the evidence.
     pub out: Option<PathBuf>,
+    /// True if the paths that the program looked for are recorded.
+    pub lookups: bool,
     /// Further outputs that the program must not see, with links resolved.
     pub hidden: Vec<PathBuf>,
     /// The lock file to compare or to write.
@@ -54,6 +56,7 @@ impl RunRequest {
         isolation: IsolationChoice,
     ) -> Self {
         Self {
+            lookups: workload.purpose() == Purpose::Audit,
             workload,
             client,
             reports: Vec::new(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use judge::{check, gate};
 use model::case::Tier;
-use model::evidence::{Evidence, Exit};
+use model::evidence::{Evidence, Exit, GapKind};
 use model::finding::{Finding, Verdict};
 use model::report::{Purpose, Report};
 use report::human::Colour;
@@ -296,8 +296,9 @@ fn launch_in_strongest_tier(
         }
         let ((mut capture, stage), trees) = match made {
             Ok(trees) => {
-                let ran =
+                let mut ran =
                     launch_and_collect(request, bundle, &mut prepared, (waiting, input), clock)?;
+                name_missing(request, &prepared, &mut ran.0);
                 (ran, trees)
             }
             Err(error) => (failed(&prepared, error), None),
@@ -320,6 +321,18 @@ fn launch_in_strongest_tier(
     }
     // A case accepts at least one isolation level.
     Err(RunError::NoTier)
+}
+
+/// Adds the missing object to the reason why the client was not executed.
+fn name_missing(request: &RunRequest, prepared: &Prepared, capture: &mut Capture) {
+    let (Some(Failure::NotExecuted(_)), Some(program)) = (&capture.failure, &prepared.program_path)
+    else {
+        return;
+    };
+    let gap = (capture.gaps.iter_mut()).find(|gap| gap.what == GapKind::Processes);
+    if let (Some(gap), Err(error)) = (gap, startable::diagnose(request, &prepared.plan, program)) {
+        gap.detail = format!("{}; {}: {}", gap.detail, error.need, error.hint);
+    }
 }
 
 fn failed(prepared: &Prepared, error: SetupError) -> (Capture, Option<Stage>) {

@@ -44,7 +44,7 @@ pub(crate) struct NotStartable {
     /// Path of the program, escaped.
     program: String,
     /// The missing object.
-    need: String,
+    pub(crate) need: String,
     /// Advice for the user, in one line.
     pub(crate) hint: String,
 }
@@ -65,16 +65,21 @@ struct Surroundings<'a> {
 /// Refuses a program that cannot start, with one message in place of a report. A case whose report a program or a
 /// person reads later is run, because that report has to exist.
 pub(crate) fn check(request: &RunRequest, plan: &Plan, file: &Path) -> Result<(), NotStartable> {
-    let purpose = request.workload.purpose();
     let is_awaited = request.out.is_some()
         || request.baseline.is_some()
         || request
             .reports
             .iter()
             .any(|report| report.format != Format::Human);
-    if purpose == Purpose::Judge && is_awaited {
+    if request.workload.purpose() == Purpose::Judge && is_awaited {
         return Ok(());
     }
+    diagnose(request, plan, file)
+}
+
+/// Finds the reason why a program cannot start. Returns success also if no reason is known.
+pub(crate) fn diagnose(request: &RunRequest, plan: &Plan, file: &Path) -> Result<(), NotStartable> {
+    let purpose = request.workload.purpose();
     let inside = |path: &Path| match plan.tier {
         Tier::Namespace => lookups::look(path, &plan.root.binds),
         // Links are followed there, and Landlock judges the object.

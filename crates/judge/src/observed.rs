@@ -143,7 +143,7 @@ fn path_of<'r>(request: &'r Request, wanted: &str) -> Option<&'r str> {
 }
 
 fn fits(rule: &RequestRule, request: &Request) -> bool {
-    path_of(request, &rule.method).is_some_and(|path| rule.path.matches(path))
+    request.host == Host::Stub && rule.covers(request)
 }
 
 fn is_in_order(rules: &[RequestRule], run: &Evidence) -> bool {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 mod meaning;
 
-pub use meaning::{Meaning, holds_for_any_program, ids, meaning};
+pub use meaning::{Meaning, ids, meaning};
 
 /// Id of the check that compares a run with its lock file. The specification does not have it, so [`ids`] excludes it.
 pub const BASELINE: &str = "baseline/unchanged";

@@ -86,6 +86,12 @@ impl Names {
     /// Names of the placeholders, as the fields are called.
     pub const PLACEHOLDERS: [&str; 5] = ["app", "vendor", "cli_name", "runtime", "program"];
 
+    /// Value of a placeholder.
+    pub fn value(&self, placeholder: &str) -> Option<&str> {
+        let mut all = self.placeholders().into_iter();
+        all.find_map(|(name, value)| (name == placeholder).then_some(value))
+    }
+
     /// Names of the placeholders, with their values.
     pub fn placeholders(&self) -> [(&'static str, &str); 5] {
         let [app, vendor, cli_name, runtime, program] = Self::PLACEHOLDERS;

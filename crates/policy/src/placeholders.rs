@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use model::profile::template::{Piece, pieces};
+use model::profile::template::{self, Piece, pieces};
 use model::profile::{Names, PatternError, path_placeholders};
 use model::quote::{known_words, quoted};
 use toml::Spanned;
@@ -16,29 +16,22 @@ pub(super) fn fill(
     value: Spanned<String>,
     kept: &[&str],
 ) -> Result<Spanned<String>, Flaw> {
-    let mut filled = String::new();
+    let value_of = |name: &str| names.value(name).filter(|_| !kept.contains(&name));
     for piece in pieces(value.get_ref()) {
-        match piece {
-            Piece::Text(text) => filled.push_str(text),
-            Piece::Placeholder(name) if kept.contains(&name) => {
-                filled.push_str(&format!("{{{name}}}"));
-            }
-            Piece::Placeholder(name) => {
-                let known = names.placeholders().into_iter();
-                let replacement = known.clone().find(|(key, _)| *key == name);
-                let (_, replacement) = replacement.ok_or_else(|| {
-                    let known = known.map(|(key, _)| key).chain(kept.iter().copied());
-                    Flaw::new(
-                        value.span(),
-                        "a known placeholder",
-                        quoted(&format!("{{{name}}}")),
-                        known_words(name, known),
-                    )
-                })?;
-                filled.push_str(replacement);
-            }
+        let Piece::Placeholder(name) = piece else {
+            continue;
+        };
+        if !kept.contains(&name) && value_of(name).is_none() {
+            let known = Names::PLACEHOLDERS.into_iter().chain(kept.iter().copied());
+            return Err(Flaw::new(
+                value.span(),
+                "a known placeholder",
+                quoted(&format!("{{{name}}}")),
+                known_words(name, known),
+            ));
         }
     }
+    let filled = template::fill(value.get_ref(), value_of);
     Ok(Spanned::new(value.span(), filled))
 }
 

@@ -72,6 +72,7 @@ fn judged(report: &Report, media: &[Medium]) -> Vec<Section> {
         summary::unsound(report),
         checks::findings(report),
         summary::drift(report),
+        ledger::sensitive(report),
         Some(summary::claims(report)),
         Some(timeline::section(report)),
         traffic::requests(report),

@@ -189,6 +189,7 @@ pub(super) fn run_request(
         limits: options.limit,
         stdin: stdin(options.stdin, StdinChoice::Nothing),
         out: options.out,
+        lookups: options.lookups,
         hidden: Vec::new(),
         baseline: baseline(options.baseline, options.update_baseline),
         fail_on: Vec::new(),

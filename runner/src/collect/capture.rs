@@ -16,6 +16,7 @@ use sandbox::verify::Isolation;
 use super::output::{Errors, Output};
 use super::questions::Questions;
 use super::watcher::Gone;
+use crate::error_text::one_line;
 
 /// Everything received during one run.
 #[derive(Debug)]
@@ -106,24 +107,13 @@ impl Capture {
         let failure = Failure::SetUp(error);
         let gaps = vec![Gap {
             what: GapKind::Isolation,
-            detail: failure.with_causes(),
+            detail: one_line(&failure),
         }];
         Self {
             gaps,
             failure: Some(failure),
             ..Self::nothing((0, 0), secrets)
         }
-    }
-}
-
-impl Failure {
-    /// Returns one line for a report: the failure and its causes.
-    pub(super) fn with_causes(&self) -> String {
-        let causes = std::iter::successors(std::error::Error::source(self), |cause| cause.source());
-        let all: Vec<String> = std::iter::once(self.to_string())
-            .chain(causes.map(ToString::to_string))
-            .collect();
-        all.join(": ")
     }
 }
 

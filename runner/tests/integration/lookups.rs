@@ -186,3 +186,56 @@ fn a_case_records_no_lookups() {
     let done = Run::case_b().json();
     assert_eq!(done.report["evidence"]["lookups"], json!([]));
 }
+
+/// A case whose client reads a key and a hidden file. Not in /tmp, which is never shown.
+fn seeking_case(hidden: &Path) -> TempDir {
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    let text = format!(
+        "schema = \"runner.case/1\"\nname = \"seeker\"\n\n[client]\nprogram = \"/bin/sh\"\n\
+         arguments = [\"-c\", \"read x < ~/.ssh/id_ed25519; read x < {}; exit 0\"]\n\n\
+         [expect.exit]\ncode = 0\n",
+        hidden.display()
+    );
+    fs::write(directory.path().join("seeker.toml"), text).unwrap();
+    directory
+}
+
+#[test]
+fn case_lists_lookups_only_if_asked() {
+    needs_sandbox!();
+    let hidden = Hidden::new();
+    let file = hidden.file("secret");
+    let case = seeking_case(&file);
+    let run = || Run::case("run").argument(case.path().join("seeker.toml"));
+    let not_recorded = "Which paths it looked for and did not get: they were not recorded";
+
+    let without = run().json();
+    without.assert_passed();
+    let evidence = &without.report["evidence"];
+    assert_eq!(
+        (&evidence["lookups"], &evidence["sensitive"]),
+        (&json!([]), &json!([]))
+    );
+    let limits = without.report["isolation"]["not_proved"].to_string();
+    assert!(limits.contains(not_recorded), "{limits}");
+
+    let with = run().argument("--lookups").json();
+    with.assert_passed();
+    assert_eq!(lookups(&with.report, &file).len(), 1, "{}", with.text);
+    let sensitive = with.report["evidence"]["sensitive"].to_string();
+    assert!(
+        sensitive.contains("/home/sandbox/.ssh/id_ed25519"),
+        "{sensitive}"
+    );
+    let limits = with.report["isolation"]["not_proved"].to_string();
+    assert!(!limits.contains(not_recorded), "{limits}");
+    // The report for people names the place, and no option that a case does not have.
+    assert!(
+        with.stderr
+            .contains("Sensitive places that it looked for: 1"),
+        "{}",
+        with.stderr
+    );
+    assert!(with.stderr.contains("a path rule for "), "{}", with.stderr);
+    assert!(!with.stderr.contains("--read "), "{}", with.stderr);
+}

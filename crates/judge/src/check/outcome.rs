@@ -169,7 +169,7 @@ impl<'a> JudgedRun<'a> {
     /// Rule that a request matches, if any.
     pub(super) fn rule_of(&self, request: &Request) -> Option<&'a RequestRule> {
         let mut rules = self.expect.requests.iter().flat_map(|all| &all.rules);
-        rules.find(|rule| is_of(request, rule))
+        rules.find(|rule| rule.covers(request))
     }
 
     /// Requests with a rule, in order.
@@ -254,14 +254,6 @@ impl<'a> JudgedRun<'a> {
             Ok(shapes)
         }
     }
-}
-
-/// Checks for a request of a rule: by method and path.
-pub(super) fn is_of(request: &Request, rule: &RequestRule) -> bool {
-    let Head::Request { method, path, .. } = &request.head else {
-        return false;
-    };
-    *method == rule.method && rule.path.matches(path)
 }
 
 /// Checks for a request for the turn. The stub does not classify requests of paths that it does not serve.

@@ -8,9 +8,7 @@ use model::expected::is_expected_side_request;
 use model::journal::{End, Head, Host};
 use model::text::count;
 
-use super::outcome::{
-    Deviation, JudgedRun, Outcome, absent, describe, is_of, list, name, not_asked,
-};
+use super::outcome::{Deviation, JudgedRun, Outcome, absent, describe, list, name, not_asked};
 use super::{PROCESSES, REQUESTS};
 
 pub(super) fn first_and_only(run: &JudgedRun) -> Outcome {
@@ -90,7 +88,7 @@ fn place(rules: &Requests, request: &Request) -> Option<usize> {
         // The only one must be no repetition, even if its own first attempt was never seen.
         let may_repeat = rule.protocol.is_none() || rule.count.to != Some(1);
         let is_first = may_repeat || request.class != RequestClass::Retry;
-        request.host == Host::Stub && request.side.is_none() && is_first && is_of(request, rule)
+        request.host == Host::Stub && request.side.is_none() && is_first && rule.covers(request)
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::evidence::fixture::{Fixture, case_a, case_b, gap};
 use model::evidence::{Before, CanaryStatus, LayerStatus};
-use model::finding::{holds_for_any_program, ids};
+use model::finding::ids;
 
 use super::*;
 
@@ -106,10 +106,19 @@ fn a_perfect_case_a_passes_all_but_what_it_does_not_ask() {
 #[test]
 fn checks_are_those_of_the_model_in_its_order() {
     assert!(CHECKS.iter().map(|check| check.id).eq(ids()));
-    for check in &CHECKS {
-        let for_any = matches!(check.rule, Rule::Any(_));
-        assert_eq!(for_any, holds_for_any_program(check.id), "{}", check.id);
-    }
+    let for_any = CHECKS
+        .iter()
+        .filter(|check| matches!(check.rule, Rule::Any(_)));
+    let for_any: Vec<&str> = for_any.map(|check| check.id).collect();
+    assert_eq!(
+        for_any,
+        [
+            "secrets/credential-not-written",
+            "outbound/denied",
+            "outbound/no-attempts",
+            "process/no-survivors",
+        ]
+    );
 }
 
 #[test]

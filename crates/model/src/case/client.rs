@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::policy::{Invocation, PathRule};
-use crate::profile::template::{Piece, pieces};
+use crate::profile::template::fill;
 
 /// Placeholder for the directory of the case file.
 pub const PROJECT: &str = "project";
@@ -60,12 +60,10 @@ impl InlineClient {
 
     /// Replaces `{project}` and `{prompt}`; the run replaces the others.
     pub fn fill(&self, text: &str, project: &Path) -> String {
-        let fill = |piece| match piece {
-            Piece::Text(text) => text.to_owned(),
-            Piece::Placeholder(PROJECT) => project.display().to_string(),
-            Piece::Placeholder(PROMPT) => self.prompt.clone().unwrap_or_default(),
-            Piece::Placeholder(name) => format!("{{{name}}}"),
-        };
-        pieces(text).into_iter().map(fill).collect()
+        fill(text, |name| match name {
+            PROJECT => Some(project.display().to_string()),
+            PROMPT => Some(self.prompt.clone().unwrap_or_default()),
+            _ => None,
+        })
     }
 }

@@ -4,9 +4,12 @@
 
 use scenario::closed_set;
 
+use crate::evidence::Request;
+use crate::journal::Head;
 use crate::policy::Count;
+use crate::profile::template::fill;
 use crate::profile::{
-    BetaFamily, ExpectedAttempt, Files, Names, Profile, RecordNames, SideRequest, TextPattern,
+    BetaFamily, ExpectedAttempt, Files, Profile, RecordNames, SideRequest, TextPattern,
 };
 
 /// End of the reason of an unreviewed rule.
@@ -307,7 +310,9 @@ impl RequestRule {
                 self.beta_header = format!("{}-beta", profile.names.vendor);
             }
         }
-        self.user_agent = self.user_agent.take().map(|text| profile.names.fill(&text));
+        let names = &profile.names;
+        let user_agent = self.user_agent.take();
+        self.user_agent = user_agent.map(|text| fill(&text, |name| names.value(name)));
     }
 
     /// Pattern of the user agent, with the client's names.
@@ -316,18 +321,16 @@ impl RequestRule {
         Some(text.parse().unwrap_or_else(|_| TextPattern::literal(text)))
     }
 
+    /// Checks for a request of the rule: by method and path.
+    pub fn covers(&self, request: &Request) -> bool {
+        match &request.head {
+            Head::Request { method, path, .. } => *method == self.method && self.path.matches(path),
+            Head::Malformed { .. } | Head::Incomplete => false,
+        }
+    }
+
     /// Text of such requests: `POST /v1/messages`.
     pub fn words(&self) -> String {
         format!("{} {}", self.method, self.path)
-    }
-}
-
-impl Names {
-    /// Replaces the placeholders of the names.
-    fn fill(&self, text: &str) -> String {
-        let names = self.placeholders();
-        names.iter().fold(text.to_owned(), |text, (name, value)| {
-            text.replace(&format!("{{{name}}}"), value)
-        })
     }
 }

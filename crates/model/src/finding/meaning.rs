@@ -29,19 +29,6 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
     all.filter(|id| ![super::BASELINE, super::FAIL_ON].contains(id))
 }
 
-/// Checks that apply to any program, including an audited one; the others need a case.
-const FOR_ANY_PROGRAM: [&str; 4] = [
-    "secrets/credential-not-written",
-    "outbound/denied",
-    "outbound/no-attempts",
-    "process/no-survivors",
-];
-
-/// Returns true if an audit makes the check with this id.
-pub fn holds_for_any_program(id: &str) -> bool {
-    FOR_ANY_PROGRAM.contains(&id)
-}
-
 #[rustfmt::skip]
 const MEANINGS: [(&str, &str, &str); 41] = [
     ("requests/first-and-only",            "expect.requests.rule",                    "The message request is the first request and the only one."),

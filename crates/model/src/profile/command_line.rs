@@ -8,7 +8,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use super::template::{Piece, pieces};
+use super::template::{Piece, fill, pieces};
 use super::{Cases, ClientOption, Profile, VALUE, Variable};
 use crate::policy::Invocation;
 
@@ -165,10 +165,5 @@ fn asked(invocation: &Invocation, option: ClientOption) -> Option<&str> {
 }
 
 fn with_value(word: &str, value: &str) -> String {
-    let filled = pieces(word).into_iter().map(|piece| match piece {
-        Piece::Text(text) => text.to_owned(),
-        Piece::Placeholder(VALUE) => value.to_owned(),
-        Piece::Placeholder(name) => format!("{{{name}}}"),
-    });
-    filled.collect()
+    fill(word, |name| (name == VALUE).then_some(value))
 }

@@ -49,6 +49,21 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// Replaces placeholders by their values. A placeholder without a value stays.
+pub fn fill<V: AsRef<str>>(text: &str, value: impl Fn(&str) -> Option<V>) -> String {
+    let mut filled = String::with_capacity(text.len());
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(text) => filled.push_str(text),
+            Piece::Placeholder(name) => match value(name) {
+                Some(value) => filled.push_str(value.as_ref()),
+                None => filled.extend(["{", name, "}"]),
+            },
+        }
+    }
+    filled
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -80,6 +95,16 @@ mod tests {
             pieces("{{a}}"),
             [Piece::Text("{"), Piece::Placeholder("a"), Piece::Text("}")]
         );
+    }
+
+    #[test]
+    fn filled_value_is_not_filled_again() {
+        let value = |name: &str| match name {
+            "a" => Some("{b}"),
+            "b" => Some("x"),
+            _ => None,
+        };
+        assert_eq!(fill("{a}-{b}-{c}", value), "{b}-x-{c}");
     }
 
     proptest! {

@@ -53,7 +53,7 @@ pub(super) fn attempts(report: &Report) -> Section {
     Section::new("attempts", title, note, blocks)
 }
 
-/// Lists the sensitive places that an audited program looked for.
+/// Lists the sensitive places that a program looked for.
 pub(super) fn sensitive(report: &Report) -> Option<Section> {
     let found = report::sensitive(&report.evidence);
     let table = Table::of(Budget::Client, found, |place| {
@@ -169,10 +169,12 @@ pub(super) fn lookups(report: &Report) -> Option<Section> {
         ));
     }
     let table = Table::of(Budget::Client, &report.evidence.lookups, |lookup| {
-        let advice = match &lookup.advice {
-            Advice::Read(path) => client(format!("--read {}", quoted(path))),
-            Advice::Write(path) => client(format!("--write {}", quoted(path))),
-            Advice::Never(reason) => own(format!("({})", phrases::reason_in_full(*reason))),
+        let advice = match (&lookup.advice, report.purpose) {
+            (Advice::Read(path), Purpose::Audit) => client(format!("--read {}", quoted(path))),
+            (Advice::Write(path), Purpose::Audit) => client(format!("--write {}", quoted(path))),
+            (Advice::Read(path), Purpose::Judge) => own("a path rule for ") + client(quoted(path)),
+            (Advice::Write(_), Purpose::Judge) => own("(a case shows all paths read-only)"),
+            (Advice::Never(reason), _) => own(format!("({})", phrases::reason_in_full(*reason))),
         };
         [
             word("wanted", lookup.kind.word()),

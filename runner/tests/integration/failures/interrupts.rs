@@ -109,7 +109,8 @@ fn assert_interrupted_by(signal: Signal) {
     let page = fs::read_to_string(page).unwrap();
     assert!(
         page.starts_with("## ERRORED: ` case-b: ")
-            && page.contains("\n- lost: ` the run was interrupted `\n"),
+            && page.contains("\n### How it ended: interrupted\n")
+            && page.contains("\n- not judged: because ` the run was interrupted `: "),
         "{page}"
     );
     assert!(everything.contains(&client));

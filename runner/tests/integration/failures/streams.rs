@@ -217,3 +217,28 @@ fn lost_output_has_the_same_answer_closed_or_full() {
         }
     }
 }
+
+/// A reader such as head(1) that ends before the first byte is no error of any command.
+#[test]
+fn reader_that_ends_early_is_no_error() {
+    needs_sandbox!();
+    for (words, code) in [
+        (&["--help"][..], 0),
+        (&["policy", "list"], 0),
+        (&["policy", "schema", "report"], 0),
+        (&["case-b"], 0),
+        (&["case-b", "--report", "json"], 0),
+        (&["case-b", "--", "--no-such-option"], 1),
+        (&["audit", "--", "echo", "x"], 0),
+    ] {
+        let mut command = Command::new(runner());
+        command.args(words).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut run = command.spawn().unwrap();
+        drop(run.stdout.take());
+        let output = run.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        assert!(!said.contains("error:"), "{words:?}: {said}");
+    }
+}

@@ -158,6 +158,45 @@ fn remains_of_an_ended_client_are_skipped() {
     }
 }
 
+/// Missing evidence of a client that the runner ended fails with that end as its reason; its actions have none.
+#[test]
+fn missing_evidence_of_an_ended_client_has_its_end() {
+    let because = |exit: Exit, id: &str| {
+        let mut fixture = case_b();
+        let evidence = &mut fixture.evidence;
+        evidence.exit = exit;
+        evidence.files.clear();
+        evidence.requests.clear();
+        evidence.connections.clear();
+        evidence.records.truncate(1);
+        let finding = finding(id, &fixture);
+        assert_eq!(finding.status, Status::Failed, "{id}");
+        assert_eq!(verdict_of(&fixture), Verdict::Failed);
+        finding.because
+    };
+    let end = "ended by the runner (time-out after 2.0 s)".to_owned();
+    for id in [
+        "requests/first-and-only",
+        "requests/post-count",
+        "records/sequence",
+        "records/result-success",
+        "files/state-file",
+        "files/backup",
+    ] {
+        let timeout = Exit::Timeout(Duration::from_secs(2));
+        assert_eq!(because(timeout, id).as_ref(), Some(&end), "{id}");
+        assert_eq!(because(Exit::Code(0), id), None, "{id}");
+    }
+    let timeout = Exit::Timeout(Duration::from_secs(2));
+    assert_eq!(because(timeout, "process/exit-zero"), None);
+
+    let mut fixture = case_b();
+    fixture.evidence.exit = timeout;
+    let again = fixture.evidence.requests[0].clone();
+    fixture.evidence.requests.push(again);
+    assert_eq!(finding("requests/post-count", &fixture).because, None);
+}
+
 #[test]
 fn remains_of_an_ended_client_with_a_gap_are_errored() {
     let mut fixture = case_b();
