@@ -105,8 +105,7 @@ const NOT_PROVED_INHERITED: [&str; 4] = [
 ];
 
 /// Limit of a run that records no lookups.
-const NO_LOOKUPS: &str =
-    "Which paths it looked for and did not get: they were not recorded; `--lookups` lists them.";
+const NO_LOOKUPS: &str = "Which paths it looked for: only `--lookups` lists them.";
 
 /// Returns the further limits of the proof for this isolation and this run.
 fn further_not_proved(request: &RunRequest, tier: Tier, evidence: &Evidence) -> Vec<String> {

@@ -14,6 +14,7 @@ mod options;
 mod program;
 mod reports;
 mod resolve;
+mod run;
 #[cfg(test)]
 mod tests;
 mod values;

@@ -8,40 +8,13 @@ use model::evidence::Exit;
 use model::finding::{Finding, Status, Verdict};
 use model::fleet::{FirstFinding, Fleet, FleetRun};
 use model::report::Report;
-use model::text::{count, truncated};
 use schemars::Schema;
 
 use super::document::Document;
+use super::frame::Frame;
 use super::human::Colour;
-use super::{Format, RenderError, headline, html, human, json, junit, markdown, phrases, sarif};
-
-/// Maximum length of a finding in a list of runs, in characters.
-const MAX_FINDING: usize = 200;
-
-/// Text around the parts of a report.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// Text before the first part; the whole report of a format without parts.
-    pub head: Vec<u8>,
-    /// Text after the last part.
-    pub tail: Vec<u8>,
-}
-
-impl Frame {
-    /// Splits a document at the place of its parts. Returns `None` for a document without that place.
-    pub(super) fn split(
-        document: &[u8],
-        place: &str,
-        [before, after]: [&'static str; 2],
-    ) -> Option<Self> {
-        let document = str::from_utf8(document).ok()?;
-        let (head, tail) = document.rsplit_once(place)?;
-        Some(Self {
-            head: [head, before].concat().into_bytes(),
-            tail: [after, tail].concat().into_bytes(),
-        })
-    }
-}
+use super::phrases::{self, in_short, verdict_word};
+use super::{Format, RenderError, html, human, json, junit, markdown, sarif};
 
 /// Returns true for a format that holds the report of each run.
 pub fn has_parts(format: Format) -> bool {
@@ -164,50 +137,4 @@ fn cause(report: &Report) -> String {
         Some(reason) => format!("{end}: {reason}"),
         None => end,
     }
-}
-
-/// Returns the finding in one line of bounded length; may contain text of the client.
-pub(super) fn in_short(found: &FirstFinding) -> String {
-    let text = match &found.check {
-        Some(check) => format!("{check}: {}", found.message),
-        None => found.message.clone(),
-    };
-    truncated(&text, MAX_FINDING)
-}
-
-/// Word for a verdict; `not run` for a run that was not made.
-pub(super) fn verdict_word(verdict: Option<Verdict>) -> &'static str {
-    verdict.map_or("not run", Verdict::word)
-}
-
-/// `3 cases: 1 failed, 2 passed`
-pub(super) fn summary(fleet: &Fleet) -> String {
-    let ranked = [
-        Some(Verdict::Errored),
-        None,
-        Some(Verdict::Failed),
-        Some(Verdict::Passed),
-    ];
-    let counts = ranked.map(|verdict| (fleet.count(verdict), verdict_word(verdict)));
-    let counts = counts.into_iter().filter(|(number, _)| *number > 0);
-    let counts = counts.map(|(number, word)| format!("{number} {word}"));
-    let counts: Vec<String> = counts.collect();
-    format!("{}: {}", count(fleet.runs.len(), "case"), counts.join(", "))
-}
-
-/// `not judged: records; 5 rules not reviewed`; empty if all is judged and reviewed.
-pub(super) fn remarks(run: &FleetRun) -> String {
-    let judged =
-        (!run.not_judged.is_empty()).then(|| format!("not judged: {}", run.not_judged.join(", ")));
-    let reviewed =
-        (run.not_reviewed > 0).then(|| format!("{} not reviewed", count(run.not_reviewed, "rule")));
-    let all: Vec<String> = judged.into_iter().chain(reviewed).collect();
-    all.join("; ")
-}
-
-/// Tone of a verdict.
-pub(super) fn tone(verdict: Option<Verdict>) -> super::tone::Tone {
-    verdict.map_or(super::tone::Tone::Doubtful, |verdict| {
-        headline::tone(verdict, true)
-    })
 }

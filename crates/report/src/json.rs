@@ -14,7 +14,7 @@ use model::{escape, schema, time};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
-use super::fleet::Frame;
+use super::frame::Frame;
 use super::{RenderError, claims};
 
 /// Renders the report as UTF-8 JSON, indented, with a line feed at the end.

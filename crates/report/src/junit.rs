@@ -11,7 +11,7 @@ use model::report::Report;
 use model::{escape, time};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
 
-use super::fleet::Frame;
+use super::frame::Frame;
 use super::headline::headline;
 use super::{RenderError, phrases};
 

@@ -12,6 +12,7 @@ use model::report::Report;
 mod claims;
 mod document;
 pub mod fleet;
+pub mod frame;
 mod headline;
 pub mod html;
 pub mod human;

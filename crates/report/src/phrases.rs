@@ -4,10 +4,11 @@ use model::evidence::{Evidence, Exit, GapKind, Reason, Request};
 use model::finding::{
     AskedBy, ENDED_BY_RUNNER, Finding, INTERRUPTED, NEVER_STARTED, Status, Verdict,
 };
+use model::fleet::FirstFinding;
 use model::journal::{Head, Host};
 use model::report::{Baseline, BaselineOutcome, Report};
 use model::secret::CREDENTIAL_HEADERS;
-use model::text::{count, grouped};
+use model::text::{count, grouped, truncated};
 
 /// Source of a requirement: a section of the specification, the case, or the lock file.
 pub(super) fn asked_by(asked_by: &AskedBy) -> String {
@@ -180,6 +181,23 @@ pub(super) fn exit(evidence: &Evidence) -> String {
         Exit::NotStarted => "never started".to_owned(),
     };
     evidence.at_limit(how)
+}
+
+/// Maximum length of a finding in a list of runs, in characters.
+const MAX_FINDING: usize = 200;
+
+/// Returns the finding in one line of bounded length; may contain text of the client.
+pub(super) fn in_short(found: &FirstFinding) -> String {
+    let text = match &found.check {
+        Some(check) => format!("{check}: {}", found.message),
+        None => found.message.clone(),
+    };
+    truncated(&text, MAX_FINDING)
+}
+
+/// Word for a verdict; `not run` for a run that was not made.
+pub(super) fn verdict_word(verdict: Option<Verdict>) -> &'static str {
+    verdict.map_or("not run", Verdict::word)
 }
 
 /// Quotes a path as one shell word, if needed. The program chose the path and could imitate an option of the runner.

@@ -14,7 +14,7 @@ use model::finding::{self, Finding, Status, Verdict};
 use model::report::{Purpose, Report};
 use model::{escape, time};
 
-use super::fleet::Frame;
+use super::frame::Frame;
 use super::headline::headline;
 use super::{RenderError, json, phrases};
 use identity::{case_file, category, fingerprints, locations, lock_file};

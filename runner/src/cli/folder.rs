@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use model::quote::shown_path;
 use policy::Reference;
 
-use super::resolve::run_request;
-use super::{RunOptions, UsageError, reports};
+use super::{RunOptions, UsageError, reports, run};
 use crate::request::{CaseRun, FleetRequest, StdinChoice};
 
 /// Checks for one file, whose run has reports of its own.
@@ -27,7 +26,7 @@ pub(super) fn request(
     let (files, not_cases) = files(paths)?;
     let mut runs = Vec::with_capacity(files.len());
     for file in files {
-        let request = run_request(&Reference::File(file.clone()), options.clone(), search_path);
+        let request = run::request(&Reference::File(file.clone()), options.clone(), search_path);
         let mut request = request.map_err(|error| in_case(&file, error))?;
         if request.stdin == StdinChoice::Inherit {
             return Err(UsageError::NotForSeveral {
@@ -105,11 +104,11 @@ fn files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), UsageError> 
 
 /// Names the case in an error that does not.
 fn in_case(file: &Path, error: UsageError) -> UsageError {
-    match error {
-        UsageError::Case(_) => error,
-        other => UsageError::InCase {
-            file: shown_path(file),
-            source: Box::new(other),
-        },
+    if matches!(error, UsageError::Case(_)) {
+        return error;
+    }
+    UsageError::InCase {
+        file: shown_path(file),
+        source: Box::new(error),
     }
 }

@@ -191,10 +191,3 @@ fn a_hard_limit_of_ours_below_the_one_of_the_case_is_the_clients_too() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
 }
-
-/// Reads from the pipe until its end.
-fn read_all(mut pipe: impl std::io::Read) -> String {
-    let mut text = String::new();
-    pipe.read_to_string(&mut text).unwrap();
-    text
-}

@@ -207,7 +207,7 @@ fn case_lists_lookups_only_if_asked() {
     let file = hidden.file("secret");
     let case = seeking_case(&file);
     let run = || Run::case("run").argument(case.path().join("seeker.toml"));
-    let not_recorded = "Which paths it looked for and did not get: they were not recorded";
+    let not_recorded = "Which paths it looked for: only `--lookups` lists them.";
 
     let without = run().json();
     without.assert_passed();

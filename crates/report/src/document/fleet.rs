@@ -1,15 +1,16 @@
 //! Document of several runs: a table of them.
 
+use model::finding::Verdict;
 use model::fleet::{Fleet, FleetRun};
-use model::text::grouped;
+use model::text::{count, grouped};
 
 use super::{
     Block, Budget, Document, Fact, Section, Table, Text, client, digest, fact, led, mark, name,
     own, text, word,
 };
-use crate::fleet::{in_short, remarks, summary, tone, verdict_word};
-use crate::headline::Headline;
-use crate::phrases::duration;
+use crate::headline::{self, Headline};
+use crate::phrases::{duration, in_short, verdict_word};
+use crate::tone::Tone;
 
 impl Document {
     /// Builds the document of several runs.
@@ -73,4 +74,34 @@ fn cases(fleet: &Fleet) -> Section {
     });
     let number = grouped(fleet.runs.len() as u64);
     Section::new("cases", "Cases", number, [Block::Table(table)])
+}
+
+/// `3 cases: 1 failed, 2 passed`
+fn summary(fleet: &Fleet) -> String {
+    let ranked = [
+        Some(Verdict::Errored),
+        None,
+        Some(Verdict::Failed),
+        Some(Verdict::Passed),
+    ];
+    let counts = ranked.map(|verdict| (fleet.count(verdict), verdict_word(verdict)));
+    let counts = counts.into_iter().filter(|(number, _)| *number > 0);
+    let counts = counts.map(|(number, word)| format!("{number} {word}"));
+    let counts: Vec<String> = counts.collect();
+    format!("{}: {}", count(fleet.runs.len(), "case"), counts.join(", "))
+}
+
+/// `not judged: records; 5 rules not reviewed`; empty if all is judged and reviewed.
+fn remarks(run: &FleetRun) -> String {
+    let judged =
+        (!run.not_judged.is_empty()).then(|| format!("not judged: {}", run.not_judged.join(", ")));
+    let reviewed =
+        (run.not_reviewed > 0).then(|| format!("{} not reviewed", count(run.not_reviewed, "rule")));
+    let all: Vec<String> = judged.into_iter().chain(reviewed).collect();
+    all.join("; ")
+}
+
+/// Tone of a verdict.
+fn tone(verdict: Option<Verdict>) -> Tone {
+    verdict.map_or(Tone::Doubtful, |verdict| headline::tone(verdict, true))
 }

@@ -17,6 +17,8 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 /// Maximum time for a removal: processes of the client may still be ending, and writing.
 const MAX_DURATION: Duration = Duration::from_secs(10);
+/// Maximum depth of directories that are removed in place. Each level needs a descriptor and stack.
+const MAX_LEVELS: u32 = 100;
 /// Pause between two passes.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -63,10 +65,21 @@ fn pass(base: &Path, moved: &mut u64) -> nix::Result<()> {
 
 /// Removes an entry of `top`. Of a directory, removes its files and moves its subdirectories up first.
 fn remove_one(top: &OwnedFd, name: &OsStr, moved: &mut u64) -> nix::Result<()> {
-    if is_gone(unlinkat(top, name, UnlinkatFlags::NoRemoveDir))? {
+    remove_below(top, name, top, moved, MAX_LEVELS)
+}
+
+/// Removes an entry of `parent`, which is `top` or up to a number of `levels` below it.
+fn remove_below(
+    parent: &OwnedFd,
+    name: &OsStr,
+    top: &OwnedFd,
+    moved: &mut u64,
+    levels: u32,
+) -> nix::Result<()> {
+    if is_gone(unlinkat(parent, name, UnlinkatFlags::NoRemoveDir))? {
         return Ok(());
     }
-    let inside = open_any_mode(top, name)?;
+    let inside = open_any_mode(parent, name)?;
     for inner in names(&inside)? {
         if is_gone(unlinkat(
             &inside,
@@ -77,9 +90,15 @@ fn remove_one(top: &OwnedFd, name: &OsStr, moved: &mut u64) -> nix::Result<()> {
         }
         // Moving a directory changes its entry `..`, which needs write permission on the directory itself.
         drop(open_any_mode(&inside, &inner)?);
-        move_up(&inside, &inner, top, moved)?;
+        match move_up(&inside, &inner, top, moved) {
+            // A Landlock domain around the runner refuses moves to another directory (landlock(7)).
+            Err(Errno::EXDEV) if levels > 0 => {
+                remove_below(&inside, &inner, top, moved, levels - 1)?;
+            }
+            moved => moved?,
+        }
     }
-    unlinkat(top, name, UnlinkatFlags::RemoveDir)
+    unlinkat(parent, name, UnlinkatFlags::RemoveDir)
 }
 
 fn move_up(from: &OwnedFd, name: &OsStr, top: &OwnedFd, moved: &mut u64) -> nix::Result<()> {
@@ -139,4 +158,43 @@ fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
         }
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use landlock::{
+        ABI, Access as _, AccessFs, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
+        path_beneath_rules,
+    };
+
+    use super::*;
+
+    /// A domain of the first ABI refuses each move to another directory.
+    fn enter_domain() {
+        let all = AccessFs::from_all(ABI::V1);
+        let ruleset = Ruleset::default().handle_access(all).unwrap();
+        let ruleset = ruleset.create().unwrap();
+        let ruleset = ruleset.add_rules(path_beneath_rules(["/"], all)).unwrap();
+        ruleset.restrict_self().unwrap();
+    }
+
+    #[test]
+    fn tree_is_removed_in_a_domain_without_moves() {
+        let parent = tempfile::tempdir().unwrap();
+        let base = parent.path().join("base");
+        fs::create_dir_all(base.join("a/b/c")).unwrap();
+        fs::create_dir_all(base.join("a/d")).unwrap();
+        fs::write(base.join("a/b/c/file"), "x").unwrap();
+        let tree = base.clone();
+        let removed = std::thread::spawn(move || {
+            enter_domain();
+            let moved = fs::rename(tree.join("a/d"), tree.join("d"));
+            assert_eq!(moved.unwrap_err().raw_os_error(), Some(libc::EXDEV));
+            remove(&tree)
+        });
+        assert_eq!(removed.join().unwrap(), Ok(()));
+        assert!(!base.exists());
+    }
 }

@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::interrupts::client_of;
-use super::{after, assert_refused, read_all};
+use super::{after, assert_refused};
 use crate::kit::{Run, parsed, runner};
 use crate::needs_sandbox;
 
@@ -160,25 +160,6 @@ fn a_report_that_would_replace_what_the_run_reads_is_wrong_use() {
         );
         assert!(fs::read(report).unwrap() == before, "{what} was changed");
     }
-}
-
-/// The verdict has no reader.
-#[test]
-fn a_report_into_a_pipe_that_nobody_reads_is_an_error() {
-    needs_sandbox!();
-    let mut command = Run::case_b().command();
-    let mut run = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(run.stdout.take());
-    let said = read_all(run.stderr.take().unwrap());
-    assert_eq!(run.wait().unwrap().code(), Some(3), "{said}");
-    assert!(
-        said.contains("error: cannot write the report to standard output"),
-        "{said}"
-    );
 }
 
 #[test]
