@@ -66,7 +66,7 @@ fn a_run_that_is_none_has_both_reports_with_why() {
     assert!(tests == 39 && failures == 0 && errors > 0, "{xml}");
     assert_begins(&page, "## ERRORED: ` case-b: ");
     assert!(
-        page.contains("\n### How it ended: never started\n\n- because: ` cannot execute "),
+        page.contains("\n### How it ended: never started\n\n- because: `` cannot execute "),
         "{page}"
     );
 }
