@@ -183,7 +183,7 @@ pub(crate) struct AuditOptions {
     /// Let the program write to a file or directory; files in it cannot be executed. May be given again
     #[arg(long, value_name = "PATH", help_heading = help::SANDBOX)]
     pub write: Vec<PathBuf>,
-    /// Expect attempts at a destination, such as name:example.com or inet:192.0.2.1:443; they stay blocked
+    /// Expect an attempt, as a report shows it: inet:192.0.2.1:443, name:example.com, listen; it stays blocked
     #[arg(long, value_name = "DESTINATION", help_heading = help::SANDBOX)]
     pub allow_attempt: Vec<AttemptDestination>,
     /// Network isolation of the sandbox; no run is without one
