@@ -299,7 +299,8 @@ fn programs(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) ->
             .processes
             .first()
             .map(|process| process.program.as_str());
-        let programs = run.processes.iter().map(|process| process.program.as_str());
+        let started = run.processes.iter().filter(|process| process.is_started());
+        let programs = started.map(|process| process.program.as_str());
         let others = programs.filter(|program| Some(*program) != own);
         others.map(str::to_owned).collect()
     });

@@ -82,6 +82,7 @@ fn judged(report: &Report, media: &[Medium]) -> Vec<Section> {
         Some(files::left(report)),
         files::transient(report),
         ledger::programs(report),
+        ledger::refused(report),
         ledger::survivors(report),
         output::stderr(report),
     ];
@@ -115,6 +116,7 @@ fn audited(report: &Report, media: &[Medium]) -> Vec<Section> {
         files::transient(report),
         ledger::programs(report),
         ledger::survivors(report),
+        ledger::refused(report),
         ledger::lookups(report),
         Some(summary::not_judged()),
         Some(summary::claims(report)),

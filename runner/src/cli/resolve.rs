@@ -2,13 +2,13 @@
 
 use std::ffi::OsStr;
 
-use model::case::{Case, Tier};
+use model::case::{Case, Source, Tier};
 use model::profile::{Profile, Settings};
 use model::text::count;
 use policy::{self, Reference};
 use report::Form;
 
-use super::options::{baseline, isolation, scenario, set_limits, stdin};
+use super::options::{allow_exec, baseline, isolation, scenario, set_limits, stdin};
 use super::{
     Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
     RunOptions, SelftestOptions, UsageError, audit, init, inline, reports,
@@ -159,6 +159,12 @@ fn run_request(
     }
     let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
     set_limits(&mut case.sandbox.limits, &options.limit, options.timeout)?;
+    if !options.allow_exec.is_empty() && case.origin.source == Source::BuiltIn {
+        return Err(UsageError::ExecInBuiltIn {
+            case: case.name.clone(),
+        });
+    }
+    allow_exec(&mut case.sandbox, &options.allow_exec);
     if let Some(name) = &options.stub {
         case.stub = scenario(name)?;
     }
