@@ -13,6 +13,7 @@ use super::tone::Tone;
 
 mod checks;
 mod files;
+mod hints;
 mod isolation;
 mod ledger;
 mod output;
@@ -83,6 +84,7 @@ fn judged(report: &Report, media: &[Medium]) -> Vec<Section> {
         files::transient(report),
         ledger::programs(report),
         ledger::refused(report),
+        hints::section(report),
         ledger::survivors(report),
         output::stderr(report),
     ];
@@ -101,6 +103,7 @@ fn judged(report: &Report, media: &[Medium]) -> Vec<Section> {
 fn audited(report: &Report, media: &[Medium]) -> Vec<Section> {
     let parts = [
         output::cause(report),
+        hints::section(report),
         summary::unsound(report),
         summary::drift(report),
         checks::findings(report),

@@ -20,7 +20,7 @@ use super::mount_view::{Class, MountView};
 const MAX_LINES: usize = 3;
 /// Smallest number of names in the path of a directory that replaces lines: /usr, /opt or /var would show too
 /// much.
-const MIN_DEPTH: usize = 2;
+pub(super) const MIN_DEPTH: usize = 2;
 
 /// One line while it is folded.
 #[derive(Clone, Debug, PartialEq, Eq)]
