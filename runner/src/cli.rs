@@ -133,7 +133,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
     /// Let the program run what it writes to its home, tmp or work directory. May be given again; not for a built-in case
-    #[arg(long, value_name = "home|tmp|work", value_parser = values::tree(), help_heading = help::SANDBOX)]
+    #[arg(long, value_name = "DIRECTORY", value_parser = values::tree(), help_heading = help::SANDBOX)]
     pub allow_exec: Vec<Root>,
     /// Set a limit of the case, such as memory=64TiB or cpu_time=2h. May be given again
     #[arg(long, value_name = "NAME=VALUE", help_heading = help::SANDBOX)]
@@ -197,7 +197,7 @@ pub(crate) struct AuditOptions {
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
     /// Let the program run what it writes to its home, tmp or work directory. May be given again
-    #[arg(long, value_name = "home|tmp|work", value_parser = values::tree(), help_heading = help::SANDBOX)]
+    #[arg(long, value_name = "DIRECTORY", value_parser = values::tree(), help_heading = help::SANDBOX)]
     pub allow_exec: Vec<Root>,
     /// Set a limit of the audit, such as memory=64TiB or cpu_time=2h. May be given again
     #[arg(long, value_name = "NAME=VALUE", help_heading = help::SANDBOX)]
@@ -241,7 +241,7 @@ pub(crate) struct InitOptions {
     #[arg(long, value_name = "PATH", help_heading = help::SANDBOX)]
     pub read: Vec<PathBuf>,
     /// Let the program run what it writes to its home, tmp or work directory. May be given again
-    #[arg(long, value_name = "home|tmp|work", value_parser = values::tree(), help_heading = help::SANDBOX)]
+    #[arg(long, value_name = "DIRECTORY", value_parser = values::tree(), help_heading = help::SANDBOX)]
     pub allow_exec: Vec<Root>,
     /// Number of runs, 1 to 20; what differs between them becomes a pattern
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=20), help_heading = help::SANDBOX)]
