@@ -64,8 +64,12 @@ pub(crate) fn build(
         .iter_mut()
         .for_each(|request| hide(request, secrets));
     let over = capture.output.over();
-    let ends = (over, capture.oom_kills);
-    let limit = limit::reached(capture.exit, ends, timeout, limits, &plan.limits);
+    let used = limit::Used {
+        over,
+        oom_kills: capture.oom_kills,
+        cpu: capture.cpu,
+    };
+    let limit = limit::reached(capture.exit, used, timeout, limits, &plan.limits);
     let accepted = accepted(&traffic);
     let (before, unreconciled) = boundaries(&traffic, &capture);
     let unread = closed_unread(traffic.refused, limits, prepared.connections);

@@ -2,7 +2,7 @@
 
 use judge::check;
 use model::audit::{ASKED_FOR, Audit, ProgramLocation};
-use model::case::{Case, Expectations, Limits, Origin, PathRule, Tier};
+use model::case::{Case, Expectations, Limits, Origin, PathRule, SandboxRules, Tier};
 use model::evidence::{Arg, Evidence, Exit, FileWatch};
 use model::expected::Rules;
 use model::finding::{Finding, Verdict};
@@ -215,8 +215,17 @@ fn asked_for(audit: &Audit, prepared: &Prepared) -> Vec<WiderRule> {
         rule: format!("variable {}", variable.name),
         reason: variable.reason.clone(),
     }));
+    wider.extend(programs_of_own(&audit.sandbox));
     wider.extend(audit.attempts.iter().map(allowed_attempt));
     wider
+}
+
+/// Returns the writable trees whose files may be executed; no built-in policy has one.
+fn programs_of_own(sandbox: &SandboxRules) -> impl Iterator<Item = WiderRule> {
+    sandbox.exec.iter().map(|tree| WiderRule {
+        rule: format!("files in {} can be executed", tree.word()),
+        reason: "--allow-exec, or allow_exec of the case".to_owned(),
+    })
 }
 
 fn allowed_attempt(attempt: &ExpectedAttempt) -> WiderRule {
@@ -257,7 +266,7 @@ fn unless_same<T>(
 /// Returns the rules that permit more than the built-in case and the built-in profile. The built-in policies
 /// themselves have none.
 fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<WiderRule> {
-    let mut wider = Vec::new();
+    let mut wider: Vec<WiderRule> = programs_of_own(&case.sandbox).collect();
     if let Some(built_in) = unless_same("case-b", &case.origin, policy::case) {
         wider.extend(more_paths(
             &case.sandbox.paths,

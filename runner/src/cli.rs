@@ -24,6 +24,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use model::case::Root;
 use model::profile::Destination as AttemptDestination;
 use policy::init::PolicyName;
 
@@ -136,6 +137,9 @@ pub(crate) struct RunOptions {
     /// Wall time of the program, such as 60s or 5min; the processor time grows with it [default: the case's]
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
+    /// Let the program run what it writes to its home, tmp or work directory. May be given again; not for a built-in case
+    #[arg(long, value_name = "DIRECTORY", value_parser = values::tree(), help_heading = help::SANDBOX)]
+    pub allow_exec: Vec<Root>,
     /// Set a limit of the case, such as memory=64TiB or cpu_time=2h. May be given again
     #[arg(long, value_name = "NAME=VALUE", help_heading = help::SANDBOX)]
     pub limit: Vec<String>,
@@ -188,7 +192,7 @@ pub(crate) struct AuditOptions {
     /// Let the program write to a file or directory; files in it cannot be executed. May be given again
     #[arg(long, value_name = "PATH", help_heading = help::SANDBOX)]
     pub write: Vec<PathBuf>,
-    /// Expect attempts at a destination, such as name:example.com or inet:192.0.2.1:443; they stay blocked
+    /// Expect an attempt, as a report shows it: inet:192.0.2.1:443, name:example.com, listen; it stays blocked
     #[arg(long, value_name = "DESTINATION", help_heading = help::SANDBOX)]
     pub allow_attempt: Vec<AttemptDestination>,
     /// Network isolation of the sandbox; no run is without one
@@ -197,6 +201,9 @@ pub(crate) struct AuditOptions {
     /// Wall time of the program, such as 60s or 5min; the processor time grows with it [default: 5min]
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
+    /// Let the program run what it writes to its home, tmp or work directory. May be given again
+    #[arg(long, value_name = "DIRECTORY", value_parser = values::tree(), help_heading = help::SANDBOX)]
+    pub allow_exec: Vec<Root>,
     /// Set a limit of the audit, such as memory=64TiB or cpu_time=2h. May be given again
     #[arg(long, value_name = "NAME=VALUE", help_heading = help::SANDBOX)]
     pub limit: Vec<String>,
@@ -238,6 +245,9 @@ pub(crate) struct InitOptions {
     /// Show a file or directory of this machine, read-only. May be given again
     #[arg(long, value_name = "PATH", help_heading = help::SANDBOX)]
     pub read: Vec<PathBuf>,
+    /// Let the program run what it writes to its home, tmp or work directory. May be given again
+    #[arg(long, value_name = "DIRECTORY", value_parser = values::tree(), help_heading = help::SANDBOX)]
+    pub allow_exec: Vec<Root>,
     /// Number of runs, 1 to 20; what differs between them becomes a pattern
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=20), help_heading = help::SANDBOX)]
     pub runs: u8,

@@ -338,6 +338,7 @@ impl Session<'_> {
         if self.phase == Phase::Running {
             self.capture.exit = status;
         }
+        self.capture.cpu = end.cpu;
         let survivors = end
             .survivors
             .into_iter()

@@ -105,6 +105,7 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
         name: &request.name,
         about: &about,
         client: &request.client,
+        exec: &request.run.workload.sandbox().exec,
         expect: &expect,
         refused: &refused,
     });

@@ -194,6 +194,7 @@ fn missed(view: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed
         Resolved::Hidden(path) => path,
     };
     let option = match (view.on_host(&path), path.parent()) {
+        (Some(_), _) if !writes => linked_directory(view, &wanted.path).unwrap_or(path.clone()),
         (Some(_), _) => path.clone(),
         // A new file needs its directory.
         (None, Some(parent)) if writes && view.is_directory_on_host(parent) => parent.to_owned(),
@@ -203,6 +204,30 @@ fn missed(view: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed
     let class = view.class(&option, wanted);
     let is_directory = view.is_directory_on_host(&option);
     Some((path, option, class, is_directory))
+}
+
+/// Returns the directory to which a shown link on the way of `wanted` leads: its other files are probably linked too,
+/// such as the settings of a Java of the distribution in /etc. Returns `None` without a link, in a home, and for a
+/// directory that would show too much.
+fn linked_directory(view: &MountView, wanted: &Path) -> Option<PathBuf> {
+    let mut on_the_way: Vec<&Path> = wanted.ancestors().collect();
+    on_the_way.reverse();
+    let mut hidden = on_the_way.into_iter().map(|path| view.inside(path));
+    let target = hidden.find_map(|resolved| match resolved {
+        Resolved::Hidden(path) => Some(path),
+        Resolved::There(_) | Resolved::Missing { .. } | Resolved::Nothing => None,
+    })?;
+    if wanted.starts_with(&target) || view.is_in_home(&target) {
+        return None;
+    }
+    let directory = if view.is_directory_on_host(&target) {
+        &target
+    } else {
+        target.parent()?
+    };
+    let is_deep = directory.components().count() > fold::MIN_DEPTH;
+    let may_show = view.class(directory, Class::Read) == Class::Read;
+    (is_deep && may_show).then(|| directory.to_owned())
 }
 
 /// Returns a lookup in the working directory that was meant for the caller's directory. Left out are lookups of

@@ -189,6 +189,7 @@ pub(crate) fn prepare(
             work: paths.work.clone().into(),
             bytes: limits.home_bytes,
             files: limits.home_files,
+            exec: workload.sandbox().exec.clone(),
             binds,
             devices: workload.devices(),
         },

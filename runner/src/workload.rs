@@ -95,7 +95,7 @@ impl Workload {
         }
     }
 
-    /// Accepted kinds of isolation, and limits.
+    /// Accepted kinds of isolation, limits, and trees with programs.
     pub(crate) fn sandbox(&self) -> &SandboxRules {
         match self {
             Self::Client { case, .. } | Self::Inline { case, .. } => &case.sandbox,

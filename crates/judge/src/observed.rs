@@ -17,9 +17,7 @@ use model::case::expect::{
 use model::evidence::{Attempt, Evidence, Exit, FileEntry, FileKind, Line, Request};
 use model::expected::judged;
 use model::journal::{Head, Host, REDACTED};
-use model::profile::{
-    Destination, ExpectedAttempt, ExpectedFile, Files, MESSAGES, Ports, TextPattern,
-};
+use model::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, MESSAGES, TextPattern};
 use model::secret::AUTH_HEADERS;
 
 use pattern::patterns;
@@ -301,7 +299,8 @@ fn programs(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) ->
             .processes
             .first()
             .map(|process| process.program.as_str());
-        let programs = run.processes.iter().map(|process| process.program.as_str());
+        let started = run.processes.iter().filter(|process| process.is_started());
+        let programs = started.map(|process| process.program.as_str());
         let others = programs.filter(|program| Some(*program) != own);
         others.map(str::to_owned).collect()
     });
@@ -351,14 +350,10 @@ fn attempts(
     destinations.into_values().map(rule).collect()
 }
 
+/// Returns the rule that accepts the attempt; `None` for a call whose memory could not be read.
 fn destination(attempt: &Attempt) -> Option<Destination> {
-    if !attempt.has_destination() {
+    if attempt.is_unreadable() {
         return None;
     }
-    let destination = match (attempt.ip(), attempt.port) {
-        (Some(address), Some(port)) => Destination::Inet(address, Ports::Only(port)),
-        _ => Destination::Unix(attempt.address.clone()?),
-    };
-    let is_spelt = destination.to_string().parse::<Destination>().is_ok();
-    is_spelt.then_some(destination)
+    attempt.rule().parse().ok()
 }

@@ -36,7 +36,7 @@ pub use lookup::{Advice, Lookup, LookupKind, MAX_LOOKUP_BYTES, MAX_LOOKUPS, Reas
 pub use read::{Answers, UNDONE};
 pub use redact_args::{Arg, Process};
 pub use sensitive::{Sensitive, SensitivePath};
-pub use target::RESOLVER;
+pub use target::{RESOLVER, UNREADABLE};
 
 /// All evidence of one run.
 ///

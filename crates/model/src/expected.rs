@@ -1,12 +1,13 @@
 //! Expected evidence: attempts, questions, files and requests that a policy lists, each with a reason.
 
+use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::evidence::{
     Attempt, AttemptKind, Evidence, FileEntry, FileKind, Outcome as End, Question, Request, Root,
 };
 use crate::journal::Host;
-use crate::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, SideRequest};
+use crate::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, Ports, SideRequest};
 
 /// Attempts of one program at one destination with the same outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,15 +119,11 @@ fn grouped(all: impl Iterator<Item = AttemptGroup>) -> Vec<AttemptGroup> {
     groups
 }
 
-/// Returns the reason in the profile why an attempt is expected; `None` for a finding. Rules name destinations, so a
-/// call without one, such as listen(2), is always a finding.
+/// Returns the reason in the profile why an attempt is expected; `None` for a finding.
 pub fn reason_for_attempt<'a>(
     expected: &'a [ExpectedAttempt],
     attempt: &Attempt,
 ) -> Option<&'a str> {
-    if !attempt.has_destination() {
-        return None;
-    }
     let rule = expected
         .iter()
         .find(|rule| leads_to(&rule.destination, attempt));
@@ -147,7 +144,11 @@ fn reason_for_name<'a>(expected: &'a [ExpectedAttempt], name: &str) -> Option<&'
     let rule = expected.iter().find(|rule| match &rule.destination {
         // Names are compared without case (RFC 4343).
         Destination::Name(named) => named.eq_ignore_ascii_case(name),
-        Destination::Unix(_) | Destination::Inet(..) => false,
+        Destination::Unix(_)
+        | Destination::Inet(..)
+        | Destination::Netlink(_)
+        | Destination::Bind(..)
+        | Destination::Call(_) => false,
     })?;
     Some(&rule.reason)
 }
@@ -161,13 +162,14 @@ pub fn judged(evidence: &Evidence) -> impl Iterator<Item = &Attempt> {
 }
 
 fn leads_to(destination: &Destination, attempt: &Attempt) -> bool {
+    let is_at = |address: IpAddr, ports: Ports| {
+        attempt.ip() == Some(address) && attempt.port.is_some_and(|port| ports.include(port))
+    };
     match destination {
-        Destination::Unix(path) => {
-            attempt.family.as_deref() == Some("unix")
-                && attempt.address.as_deref() == Some(path.as_str())
-        }
-        Destination::Inet(address, ports) => {
-            attempt.ip() == Some(*address) && attempt.port.is_some_and(|port| ports.include(port))
+        Destination::Inet(address, ports) => attempt.has_destination() && is_at(*address, *ports),
+        Destination::Bind(address, ports) => attempt.syscall == "bind" && is_at(*address, *ports),
+        Destination::Unix(_) | Destination::Netlink(_) | Destination::Call(_) => {
+            attempt.rule() == destination.to_string()
         }
         Destination::Name(_) => false,
     }

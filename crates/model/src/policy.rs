@@ -131,6 +131,8 @@ pub struct SandboxRules {
     pub limits: Limits,
     /// Additional host paths that the client sees, read-only.
     pub paths: Vec<PathRule>,
+    /// Writable trees whose files the client may execute and map as programs; usually none.
+    pub exec: Vec<Root>,
 }
 
 closed_set! {
@@ -184,7 +186,7 @@ impl Access {
 }
 
 closed_set! {
-    /// A host device that /dev can contain; /dev has no other devices.
+    /// A device that /dev can contain; /dev has no other devices.
     pub enum Device {
         /// /dev/null
         Null = "null",
@@ -196,6 +198,8 @@ closed_set! {
         Random = "random",
         /// /dev/urandom
         Urandom = "urandom",
+        /// /dev/ptmx and /dev/pts, with pseudo-terminals of the run only.
+        Ptmx = "ptmx",
     }
 }
 

@@ -5,7 +5,7 @@ mod expect;
 
 use std::collections::BTreeSet;
 
-use model::case::{Case, Invocation, Origin, SandboxRules, Switch, Tier};
+use model::case::{Case, Invocation, Origin, Root, SandboxRules, Switch, Tier};
 use model::quote::quoted;
 use scenario::Scenario;
 use schemars::JsonSchema;
@@ -89,6 +89,10 @@ pub(super) struct SandboxFile {
     /// Further paths of the host to show, read-only. The profile has the paths that one client needs to start.
     #[serde(default)]
     paths: Vec<PathRuleFile>,
+    /// Writable trees whose files the client may execute and map as programs; without this key, none.
+    #[serde(default)]
+    #[schemars(with = "Vec<Root>", extend("uniqueItems" = true))]
+    allow_exec: Vec<Spanned<String>>,
 }
 
 impl CaseFile {
@@ -153,8 +157,18 @@ impl TryFrom<SandboxFile> for SandboxRules {
             tiers: file.tiers.as_ref().map_or(Ok(Tier::ALL.into()), tiers)?,
             limits: file.limits.try_into()?,
             paths: path_rules(file.paths, host_path)?,
+            exec: exec(&file.allow_exec)?,
         })
     }
+}
+
+fn exec(trees: &[Spanned<String>]) -> Result<Vec<Root>, Flaw> {
+    let mut seen = BTreeSet::new();
+    let parsed = trees.iter().map(|tree| {
+        reject_repeated(&mut seen, tree, "each tree once")?;
+        one_of(tree, &Root::ALL, Root::word)
+    });
+    parsed.collect()
 }
 
 fn tiers(file: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<Tier>, Flaw> {

@@ -2,7 +2,7 @@
 
 use model::case::client::{InlineVariable, VariableValue};
 use model::case::expect::{Auth, ExpectedExit, Order, Records, RequestRule};
-use model::case::{Count, Expectations, InlineClient, PathRule, Presence};
+use model::case::{Count, Expectations, InlineClient, PathRule, Presence, Root};
 use model::escape::visible;
 use model::profile::{ExpectedFile, Files};
 
@@ -15,6 +15,8 @@ pub struct NewCase<'a> {
     pub about: &'a [String],
     /// Client of the case.
     pub client: &'a InlineClient,
+    /// Writable trees with programs.
+    pub exec: &'a [Root],
     /// Expectations.
     pub expect: &'a Expectations,
     /// Behaviour without a rule, for a comment at the end.
@@ -30,6 +32,15 @@ pub fn case(case: &NewCase<'_>) -> String {
         text.comment(line);
     }
     client(&mut text, case.client);
+    if !case.exec.is_empty() {
+        let trees: Vec<String> = case
+            .exec
+            .iter()
+            .map(|tree| tree.word().to_owned())
+            .collect();
+        text.table("[sandbox]");
+        text.line(&format!("allow_exec = {}", list(&trees)));
+    }
     expect(&mut text, case.expect);
     if !case.refused.is_empty() {
         text.blank();

@@ -14,6 +14,7 @@ use super::tone::Tone;
 mod checks;
 mod files;
 mod fleet;
+mod hints;
 mod isolation;
 mod ledger;
 mod output;
@@ -86,6 +87,8 @@ fn judged(report: &Report, media: &[Medium]) -> Vec<Section> {
         Some(files::left(report)),
         files::transient(report),
         ledger::programs(report),
+        ledger::refused(report),
+        hints::section(report),
         ledger::survivors(report),
         output::stderr(report),
     ];
@@ -105,6 +108,7 @@ fn audited(report: &Report, media: &[Medium]) -> Vec<Section> {
     let parts = [
         output::cause(report),
         checks::not_judged(report),
+        hints::section(report),
         summary::unsound(report),
         summary::drift(report),
         checks::findings(report),
@@ -120,6 +124,7 @@ fn audited(report: &Report, media: &[Medium]) -> Vec<Section> {
         files::transient(report),
         ledger::programs(report),
         ledger::survivors(report),
+        ledger::refused(report),
         ledger::lookups(report),
         Some(summary::not_judged()),
         Some(summary::claims(report)),

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::time::Duration;
 
 use model::case::Tier;
 use nix::errno::Errno;
@@ -19,6 +20,7 @@ use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::time::ClockId;
 use nix::unistd::{Pid, dup2_stdin};
 use sys::fds::adopt;
 use sys::process::{self, Reaped, Side, clone_process};
@@ -245,6 +247,7 @@ impl ClientProcess {
     ) -> Result<(), SetupError> {
         let mut target = Some(target);
         let mut launching = true;
+        let mut cpu = Duration::ZERO;
         let status = loop {
             let ready = self.wait(inheritance, launching)?;
             if ready.gate {
@@ -266,6 +269,10 @@ impl ClientProcess {
             if ready.launch {
                 launching = self.forward(inheritance)?;
             }
+            if ready.signal {
+                // An ended process has a clock until it is reaped.
+                cpu = cpu.max(self.cpu_time());
+            }
             if ready.signal
                 && let Some(status) = self.reap()?
             {
@@ -280,6 +287,7 @@ impl ClientProcess {
         drop(target);
         let end = ClientEnd {
             status,
+            cpu,
             survivors: end_everything(plan, inheritance, proc)?,
         };
         message::send(&inheritance.channel, &FromInit::Ended { end }, &[]).at(Step::Channel)
@@ -350,6 +358,14 @@ impl ClientProcess {
         .at(Step::Channel)?;
         drop(listener);
         message::send(&self.socket, &Launch::Detached, &[]).at(Step::Channel)
+    }
+
+    /// Reads the processor time of the client's process; 0 once the client is reaped.
+    fn cpu_time(&self) -> Duration {
+        let clock = ClockId::pid_cpu_clock_id(self.pid);
+        clock
+            .and_then(ClockId::now)
+            .map_or(Duration::ZERO, Duration::from)
     }
 
     /// Reaps all ended children. Returns the client's exit status if the client is among them.

@@ -15,13 +15,13 @@ use landlock::{
     NetPort, PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
-use model::case::{Access, Tier};
+use model::case::{Access, Device, Root, Tier};
 use model::layout::{HOME, TMP, WORK};
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::error::{AsErrno, At as _, SetupError, Step};
-use super::plan::{Bind, BindKind, Plan, Ports};
+use super::plan::{Bind, BindKind, Plan, Ports, RootPlan};
 use super::proc::ProcView;
 use super::weaken::Protection;
 
@@ -98,7 +98,7 @@ pub(super) fn restrict_client(
         });
     }
     match plan.tier {
-        Tier::Namespace => client_ruleset(&plan.root.binds, proc_view.proc.directory())
+        Tier::Namespace => client_ruleset(&plan.root, proc_view.proc.directory())
             .and_then(restrict)
             .at(Step::Landlock),
         Tier::Inherited => {
@@ -160,8 +160,7 @@ pub(super) fn forbid_connections(plan: &Plan) -> Result<(), SetupError> {
 
 /// Builds the client's rules for a new root. The self-check reads /proc by the descriptor `proc`, which may be the
 /// container's /proc, to which no path leads.
-fn client_ruleset(binds: &[Bind], proc: &OwnedFd) -> Result<RulesetCreated, LandlockError> {
-    let own = own_rights();
+fn client_ruleset(root: &RootPlan, proc: &OwnedFd) -> Result<RulesetCreated, LandlockError> {
     let data = AccessFs::ReadFile | AccessFs::ReadDir;
     let mut ruleset = files_handled()?
         .set_compatibility(CompatLevel::BestEffort)
@@ -172,19 +171,28 @@ fn client_ruleset(binds: &[Bind], proc: &OwnedFd) -> Result<RulesetCreated, Land
         .add_rule(beneath("/proc", data)?)?
         .add_rule(PathBeneath::new(proc, data))?
         .add_rule(beneath("/dev", AccessFs::ReadFile | AccessFs::WriteFile)?)?
-        .add_rule(beneath(HOME, own)?)?
-        .add_rule(beneath(TMP, own)?)?
-        .add_rule(beneath(WORK, own)?)?;
-    for bind in binds {
+        .add_rule(beneath(HOME, own_rights(root, Root::Home))?)?
+        .add_rule(beneath(TMP, own_rights(root, Root::Tmp))?)?
+        .add_rule(beneath(WORK, own_rights(root, Root::Work))?)?;
+    if root.devices.contains(&Device::Ptmx) {
+        let terminal = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+        ruleset = ruleset.add_rule(beneath("/dev/pts", terminal)?)?;
+    }
+    for bind in &root.binds {
         ruleset = ruleset.add_rule(beneath(&bind.target, rights(bind))?)?;
     }
     Ok(ruleset)
 }
 
-/// Returns the rights in home, temporary and working directory.
-fn own_rights() -> BitFlags<AccessFs> {
-    AccessFs::from_all(REVIEWED)
-        & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+/// Returns the rights in the home, the temporary or the working directory.
+fn own_rights(root: &RootPlan, tree: Root) -> BitFlags<AccessFs> {
+    let rights = AccessFs::from_all(REVIEWED)
+        & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    if root.exec.contains(&tree) {
+        rights
+    } else {
+        rights & !AccessFs::Execute
+    }
 }
 
 /// Returns the rights at or below a path of the host. A file gets no rights of directories.

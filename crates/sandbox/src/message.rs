@@ -10,6 +10,7 @@
 use std::io::{IoSlice, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
@@ -112,6 +113,8 @@ pub enum ToInit {
 pub struct ClientEnd {
     /// Exit status of the client.
     pub status: ExitStatus,
+    /// Processor time of the client's own process.
+    pub cpu: Duration,
     /// Ids and names of the processes that still ran 200 ms later, at most [`MAX_SURVIVORS`].
     pub survivors: Vec<(i32, String)>,
 }

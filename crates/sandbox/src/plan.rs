@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use model::case::{Access, Device, Tier};
+use model::case::{Access, Device, Root, Tier};
 use model::layout::{HOME, INSIDE_ID, TMP, WORK};
 use model::wire;
 use serde::{Deserialize, Serialize};
@@ -187,10 +187,36 @@ pub struct RootPlan {
     pub bytes: u64,
     /// Maximum number of inodes of each of these three directories.
     pub files: u64,
+    /// Those of the three directories whose files the client may execute; usually none.
+    pub exec: Vec<Root>,
     /// Host paths that the client sees, each with its access.
     pub binds: Vec<Bind>,
     /// Device nodes of the host in /dev, a complete list.
     pub devices: Vec<Device>,
+}
+
+impl RootPlan {
+    /// Lists the client's writable directories, as paths inside.
+    pub(crate) fn trees(&self) -> [(Root, &OsString); 3] {
+        [
+            (Root::Home, &self.home),
+            (Root::Tmp, &self.tmp),
+            (Root::Work, &self.work),
+        ]
+    }
+
+    /// Lists the paths inside below which the client may execute files.
+    pub(crate) fn executable(&self) -> Vec<PathBuf> {
+        let trees = self.trees().into_iter();
+        let trees = trees.filter(|(root, _)| self.exec.contains(root));
+        let binds = self.binds.iter();
+        let binds = binds.filter(|bind| bind.access == Access::ReadExecute);
+        trees
+            .map(|(_, path)| path)
+            .chain(binds.map(|bind| &bind.target))
+            .map(PathBuf::from)
+            .collect()
+    }
 }
 
 /// Host path that the client sees: one rule for the mount and for Landlock.

@@ -37,6 +37,11 @@ pub const DEVICE_LINKS: [(&str, &str); 5] = [
     ("shm", TMP),
 ];
 
+/// Name in /dev of the directory of pseudo-terminals (devpts(5)).
+const TERMINALS: &str = "pts";
+/// Maximum number of pseudo-terminals: each takes kernel memory that no other limit counts.
+const MAX_TERMINALS: u32 = 64;
+
 /// Candidates for the temporary mount point of the new root; the first that exists is used.
 ///
 /// The mount may hide any files, because the sources have been taken by then. But the list leaves out /proc: a fresh
@@ -142,7 +147,7 @@ pub(super) fn take_sources(
         .devices
         .iter()
         .copied()
-        .filter(|device| *device != Device::Null);
+        .filter(|device| !matches!(device, Device::Null | Device::Ptmx));
     for device in [Device::Null].into_iter().chain(listed) {
         let path = device_path(device);
         let tree = take_tree(OsStr::new(&path), Seal::Device)?;
@@ -230,19 +235,25 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
     write_etc(&inside("/etc"))?;
     write_file(&inside(UNRULED_FILE), "")?;
     make_devices(&inside("/dev"))?;
+    if plan.root.devices.contains(&Device::Ptmx) {
+        mount_terminals(&inside("/dev"))?;
+    }
     make_directory(&inside("/proc"))?;
     let limits = format!("size={},nr_inodes={}", plan.root.bytes, plan.root.files);
-    let sealed = if plan.keeps(Protection::NoExec) {
-        MsFlags::MS_NOEXEC
-    } else {
-        MsFlags::empty()
-    };
-    make_directory(&inside(HOME))?;
-    tmpfs(&inside(HOME), &format!("mode=0700,{limits}"), sealed)?;
-    make_directory(&inside(TMP))?;
-    tmpfs(&inside(TMP), &format!("mode=1777,{limits}"), sealed)?;
-    make_directory(&inside(WORK))?;
-    tmpfs(&inside(WORK), &format!("mode=0700,{limits}"), sealed)?;
+    for (tree, path, mode) in [
+        (Root::Home, HOME, "0700"),
+        (Root::Tmp, TMP, "1777"),
+        (Root::Work, WORK, "0700"),
+    ] {
+        let sealed = plan.keeps(Protection::NoExec) && !plan.root.exec.contains(&tree);
+        let flags = if sealed {
+            MsFlags::MS_NOEXEC
+        } else {
+            MsFlags::empty()
+        };
+        make_directory(&inside(path))?;
+        tmpfs(&inside(path), &format!("mode={mode},{limits}"), flags)?;
+    }
     let root = open_directory(base.as_os_str())?;
     for source in sources {
         attach_source(&root, source)?;
@@ -362,6 +373,26 @@ fn make_devices(dev: &Path) -> Result<(), SetupError> {
         std::os::unix::fs::symlink(target, dev.join(name)).at_object(Step::MakeTarget, name)?;
     }
     Ok(())
+}
+
+/// Mounts pseudo-terminals of the run's own. A kernel or container may refuse, and then there are none.
+fn mount_terminals(dev: &Path) -> Result<(), SetupError> {
+    let target = dev.join(TERMINALS);
+    make_directory(&target)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+    let options = format!("newinstance,ptmxmode=0666,mode=0600,max={MAX_TERMINALS}");
+    let mounted = mount(
+        Some("devpts"),
+        &target,
+        Some("devpts"),
+        flags,
+        Some(options.as_str()),
+    );
+    if mounted.is_err() {
+        return Ok(());
+    }
+    let link = dev.join(Device::Ptmx.word());
+    std::os::unix::fs::symlink("pts/ptmx", &link).at_object(Step::MakeTarget, link.display())
 }
 
 fn device_path(device: Device) -> String {

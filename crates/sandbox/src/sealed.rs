@@ -75,7 +75,7 @@ pub async fn no_server(mut inside: Inside) -> io::Result<()> {
 /// A program and its surroundings.
 ///
 /// The program sees its own file, an empty home, working and temporary directory (256 MiB and 20,000 files each), /proc
-/// with its own processes, the devices null, zero, full, random and urandom, a few files of /etc made for it, and the
+/// with its own processes, the devices null, zero, full, random, urandom and ptmx, a few files of /etc made for it, and the
 /// paths of [`show`](Self::show). Its network is a loopback with a resolver that knows no name. Standard input is
 /// /dev/null. Limits: 60 s of processor time, 4 GiB of data, 64 MiB for one file, 1,024 open files, 512 processes.
 #[derive(Clone, Debug)]
@@ -272,6 +272,7 @@ impl Sandbox {
                 work: paths.work.clone().into(),
                 bytes: 256 << 20,
                 files: 20_000,
+                exec: Vec::new(),
                 binds,
                 devices: Device::ALL.to_vec(),
             },

@@ -23,9 +23,12 @@ mod socket_state;
 mod sockets;
 mod system_v;
 
+use std::collections::HashSet;
+use std::fs;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,7 +53,7 @@ use self::process_limit::ProcessLimit;
 use super::error::{At as _, SetupError, Step};
 use super::filter::SystemCall;
 use super::lines::LineCount;
-use super::plan::Plan;
+use super::plan::{Plan, RootPlan};
 use super::weaken::Protection;
 
 /// Time limit for the ledger's hand-over after the last filtered process has ended.
@@ -134,7 +137,8 @@ impl Supervisor {
             shared_network: plan.is_inherited(),
             process_limit: ProcessLimit::new(plan.process_limit, stage),
             memory: KernelMemory::new(plan, stage),
-            own_trees: [&plan.root.home, &plan.root.tmp, &plan.root.work].map(PathBuf::from),
+            own_trees: plan.root.trees().map(|(_, path)| PathBuf::from(path)),
+            executable: plan.is_inherited().then(|| executable(&plan.root)),
             secrets: secrets.clone(),
         };
         thread::Builder::new()
@@ -208,7 +212,22 @@ struct Supervision {
     memory: KernelMemory,
     /// The client's writable trees, by their paths inside.
     own_trees: [PathBuf; 3],
+    /// Device and inode of each object below which Landlock allows to execute files; `None` with mounts of the client's
+    /// own, whose flags say so.
+    executable: Option<HashSet<(u64, u64)>>,
     secrets: SecretScanner,
+}
+
+fn executable(root: &RootPlan) -> HashSet<(u64, u64)> {
+    let paths = root.executable();
+    let identities = paths.iter().filter_map(|path| identity(path));
+    identities.collect()
+}
+
+/// Device and inode of the object at a path.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let status = fs::metadata(path).ok()?;
+    Some((status.dev(), status.ino()))
 }
 
 /// State of the listener after poll(2).
@@ -369,9 +388,9 @@ impl Supervision {
                 arguments,
             } = &call
             {
-                let missing =
+                let refused =
                     self.record_start(notification, (*at, program), arguments, &caller, at_us);
-                if let Some(errno) = missing.filter(|_| self.refuses) {
+                if let Some(errno) = refused {
                     decision.answer = Answer::Refuse(errno);
                 }
             }

@@ -6,7 +6,7 @@ mod mounts;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use model::case::Tier;
+use model::case::{Device, Root, Tier};
 use model::evidence::{Attempt, Canary, CanaryStatus, Layer, LayerNeed, LayerStatus};
 use model::layout::{HOME, HOST_NAME, INSIDE_ID, TMP, WORK};
 use model::text::count;
@@ -107,9 +107,9 @@ fn own_layers(report: &SelfCheck, outside: &HostView<'_>) -> Vec<Layer> {
         network(outside.network),
         identity(report),
         root(&mounts),
-        writable(&mounts, HOME),
-        writable(&mounts, TMP),
-        writable(&mounts, WORK),
+        writable(&mounts, HOME, may_execute(outside, Root::Home)),
+        writable(&mounts, TMP, may_execute(outside, Root::Tmp)),
+        writable(&mounts, WORK, may_execute(outside, Root::Work)),
         mounts::layer(report, &mounts, outside.plan),
         capabilities(report),
         no_new_privileges(report),
@@ -123,6 +123,7 @@ fn own_layers(report: &SelfCheck, outside: &HostView<'_>) -> Vec<Layer> {
     layers.extend((!report.shows_proc).then(without_proc));
     layers.extend(wide_tcp_buffers(outside.network));
     layers.extend(dumped_core(report, outside.plan));
+    layers.extend(without_terminals(&mounts, outside.plan));
     layers.extend((report.surroundings.host_name != HOST_NAME).then(without_host_name));
     layers
 }
@@ -161,6 +162,22 @@ fn wide_tcp_buffers(network: &Network) -> Option<Layer> {
             "TCP buffers",
             false,
             "/proc/sys is read-only here, so connections inside may buffer as much as net.ipv4.tcp_mem of this machine allows",
+        )
+    })
+}
+
+/// Returns the layer of a sandbox without the pseudo-terminals that the plan asks for.
+fn without_terminals(mounts: &[Mount], plan: &Plan) -> Option<Layer> {
+    let is_mounted = mounts.iter().any(|mount| mount.kind == "devpts");
+    if is_mounted || !plan.root.devices.contains(&Device::Ptmx) {
+        return None;
+    }
+    Some(Layer {
+        need: LayerNeed::IfOffered,
+        ..layer(
+            "pseudo-terminals",
+            false,
+            "this host refuses a devpts of the run's own, so the client can make no terminal",
         )
     })
 }
@@ -260,18 +277,38 @@ fn root(mounts: &[Mount]) -> Layer {
     }
 }
 
-fn writable(mounts: &[Mount], path: &str) -> Layer {
+/// Rights to execute the files of a writable tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exec {
+    Forbidden,
+    Allowed,
+}
+
+fn may_execute(outside: &HostView<'_>, tree: Root) -> Exec {
+    if outside.plan.root.exec.contains(&tree) {
+        Exec::Allowed
+    } else {
+        Exec::Forbidden
+    }
+}
+
+fn writable(mounts: &[Mount], path: &str, exec: Exec) -> Layer {
     let found: Vec<&Mount> = mounts
         .iter()
         .filter(|mount| mount.target == Path::new(path))
         .collect();
+    let noexec = match exec {
+        Exec::Forbidden => "noexec",
+        Exec::Allowed => "with programs, as asked for",
+    };
     let (sealed, detail) = match found.as_slice() {
         [mount] => (
             mount.kind == "tmpfs"
-                && mount.has_all(&["rw", "nosuid", "nodev", "noexec"])
+                && mount.has_all(&["rw", "nosuid", "nodev"])
+                && (mount.has_all(&["noexec"]) == (exec == Exec::Forbidden))
                 && mount.super_options.contains("size=")
                 && mount.super_options.contains("nr_inodes="),
-            format!("tmpfs, noexec, {}", mount.super_options),
+            format!("tmpfs, {noexec}, {}", mount.super_options),
         ),
         other => (false, format!("{} mounts at {path}", other.len())),
     };

@@ -335,6 +335,30 @@ pub fn allow_any_tracer() {
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
 }
 
+/// mmap(2): maps the beginning of a file as a program, and unmaps it.
+///
+/// # Errors
+/// The errno of mmap(2): `EPERM` on a mount with noexec.
+pub fn map_program(file: impl AsFd) -> Result<(), Errno> {
+    const BYTES: usize = 64;
+    // SAFETY: the kernel chooses the address of the new mapping, so it replaces no other.
+    let at = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            BYTES,
+            libc::PROT_READ | libc::PROT_EXEC,
+            libc::MAP_PRIVATE,
+            file.as_fd().as_raw_fd(),
+            0,
+        )
+    };
+    if at == libc::MAP_FAILED {
+        return Err(Errno::last());
+    }
+    // SAFETY: the mapping was made above, and nothing refers to it.
+    Errno::result(unsafe { libc::munmap(at, BYTES) }).map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,7 +11,7 @@ use model::case::{Access, PathRule, Presence};
 use model::profile::{BASE_URL, Cases, Destination, ExpectedAttempt, Variable};
 use scenario::Scenario;
 
-use super::options::{baseline, isolation, scenario, set_limits, stdin};
+use super::options::{allow_exec, baseline, isolation, scenario, set_limits, stdin};
 use super::values::{FailOn, VariableArgument};
 use super::{AuditOptions, UsageError, host, reports};
 use crate::audit::{Caller, inside, show_program};
@@ -33,6 +33,7 @@ pub(super) fn request(
     let (path, file) = ClientProgram::locate(&name.unwrap_or_default(), search_path)?;
     let mut sandbox = policy.sandbox;
     set_limits(&mut sandbox.limits, &options.limit, options.timeout)?;
+    allow_exec(&mut sandbox, &options.allow_exec);
     add_rules(&mut sandbox.paths, &options.read, Access::ReadExecute)?;
     add_rules(&mut sandbox.paths, &options.write, Access::Write)?;
     let directory = env::current_dir().ok();

@@ -117,6 +117,12 @@ pub(crate) enum UsageError {
         /// Number of rules, with its noun.
         rules: String,
     },
+    /// `--allow-exec` with a built-in case.
+    #[error("the built-in case `{case}` does not allow --allow-exec")]
+    ExecInBuiltIn {
+        /// Name of the case.
+        case: String,
+    },
     /// The file to write exists.
     #[error("{path} exists")]
     FileExists {
@@ -206,6 +212,9 @@ impl UsageError {
             Self::NotReviewed { .. } => {
                 "read each rule whose reason ends with `not reviewed`, and say why it is right"
                     .into()
+            }
+            Self::ExecInBuiltIn { .. } => {
+                "write a case of your own: runner policy init case NAME > FILE.toml".into()
             }
             Self::FileExists { .. } => "name another file, or remove this one".into(),
             Self::NotUtf8 => "start the program by a script that holds the word".into(),

@@ -56,6 +56,7 @@ pub(super) fn request(
             tiers: Tier::ALL.into(),
             limits: like.sandbox.limits,
             paths: Vec::new(),
+            exec: options.allow_exec.clone(),
         },
         expect: Expectations::default(),
     };

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::case::{Limits, Tier};
+use model::case::{Limits, Root, SandboxRules, Tier};
 use model::quote::{quoted, with_nearest};
 use policy::LimitName;
 use scenario::Scenario;
@@ -60,6 +60,15 @@ pub(super) fn stdin(typed: Option<OsString>, default: StdinChoice) -> StdinChoic
         Some(word) if word == "none" => StdinChoice::Nothing,
         Some(word) if word == "inherit" || word == "-" => StdinChoice::Inherit,
         Some(file) => StdinChoice::File(file.into()),
+    }
+}
+
+/// Adds the trees of `--allow-exec`.
+pub(super) fn allow_exec(sandbox: &mut SandboxRules, asked: &[Root]) {
+    for tree in asked {
+        if !sandbox.exec.contains(tree) {
+            sandbox.exec.push(*tree);
+        }
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::ffi::OsStr;
 
-use model::case::Case;
+use model::case::{Case, Source};
 use model::profile::{Profile, Settings};
 use model::text::count;
 use policy::{self, Reference};
 
-use super::options::{baseline, isolation, scenario, set_limits, stdin};
+use super::options::{allow_exec, baseline, isolation, scenario, set_limits, stdin};
 use super::{RunOptions, UsageError, inline, reports};
 use crate::request::{ClientProgram, RunRequest, StdinChoice};
 use crate::workload::Workload;
@@ -77,6 +77,12 @@ pub(super) fn request(
     }
     let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
     set_limits(&mut case.sandbox.limits, &options.limit, options.timeout)?;
+    if !options.allow_exec.is_empty() && case.origin.source == Source::BuiltIn {
+        return Err(UsageError::ExecInBuiltIn {
+            case: case.name.clone(),
+        });
+    }
+    allow_exec(&mut case.sandbox, &options.allow_exec);
     if let Some(name) = &options.stub {
         case.stub = scenario(name)?;
     }

@@ -6,7 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use model::case::Root;
 use model::quote::{known_words, quoted};
 use model::report::FindingKind;
 use policy::init::PolicyName;
@@ -79,6 +80,14 @@ pub(super) fn variable(text: &str) -> Result<VariableArgument, ValueError> {
 /// Parser of `FORMAT[=FILE]`. The file name may have any bytes.
 pub(super) fn report() -> impl TypedValueParser<Value = ReportArgument> {
     OsStringValueParser::new().try_map(|text: OsString| report_argument(&text))
+}
+
+/// Parses a writable tree.
+pub(super) fn tree() -> impl TypedValueParser<Value = Root> {
+    PossibleValuesParser::new(Root::ALL.map(Root::word)).map(|word| {
+        let mut trees = Root::ALL.into_iter();
+        trees.find(|tree| tree.word() == word).unwrap_or(Root::Home)
+    })
 }
 
 fn report_argument(text: &OsStr) -> Result<ReportArgument, ValueError> {

@@ -1,6 +1,7 @@
 //! Raw result of one run, before it becomes evidence.
 
 use std::io;
+use std::time::Duration;
 
 use model::evidence::{Exit, Gap, GapKind, Moments, Survivor};
 use model::journal::Entry;
@@ -32,6 +33,8 @@ pub(crate) struct Capture {
     pub(crate) exit: Exit,
     /// Number of processes killed because the cgroup reached its memory limit.
     pub(crate) oom_kills: u64,
+    /// Processor time of the client's own process.
+    pub(crate) cpu: Duration,
     pub(crate) moments: Moments,
     pub(crate) survivors: Vec<Survivor>,
     pub(crate) isolation: Option<Isolation>,
@@ -71,6 +74,7 @@ impl Capture {
             questions: Questions::new(secrets),
             exit: Exit::NotStarted,
             oom_kills: 0,
+            cpu: Duration::ZERO,
             moments: Moments::default(),
             survivors: Vec::new(),
             isolation: None,

@@ -10,11 +10,22 @@ use sandbox::plan::ResourceLimits;
 
 use super::output::Over;
 
+/// Use of what a limit bounds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Used {
+    /// Exceeded limit of standard output.
+    pub(crate) over: Option<Over>,
+    /// Number of processes killed because the cgroup reached its memory limit.
+    pub(crate) oom_kills: u64,
+    /// Processor time of the client's own process.
+    pub(crate) cpu: Duration,
+}
+
 /// Returns the limit that `exit` reached, with its value; `None` for a client that ended by itself. `set` has the
 /// resource limits that were set on this machine, `timeout` is the time limit of the run.
 pub(crate) fn reached(
     exit: Exit,
-    (over, oom_kills): (Option<Over>, u64),
+    used: Used,
     timeout: Duration,
     limits: &Limits,
     set: &ResourceLimits,
@@ -24,32 +35,33 @@ pub(crate) fn reached(
             Some(quoted("timeout", &show_duration(timeout)))
         }
         Exit::Timeout(_) => Some(format!("--timeout {}", show_duration(timeout))),
-        Exit::OutputLimit => Some(over.map_or_else(
+        Exit::OutputLimit => Some(used.over.map_or_else(
             || quoted("output_size", &show_size(limits.output_bytes)),
             |over| output(over, limits.output_bytes, limits.output_lines),
         )),
         Exit::RequestLimit => Some(format!("requests = {}", limits.requests)),
-        Exit::Signal(libc::SIGXCPU) => {
-            let cpu = Duration::from_secs(set.cpu_seconds);
-            let of_case = set.cpu_seconds >= limits.cpu.as_secs();
-            Some(resource(
-                "cpu_time",
-                "RLIMIT_CPU",
-                &show_duration(cpu),
-                of_case,
-            ))
-        }
+        Exit::Signal(libc::SIGXCPU) => Some(cpu_time(limits, set)),
         Exit::Signal(libc::SIGXFSZ) => {
             let of_case = set.file_bytes >= limits.file_bytes;
             let bytes = show_size(set.file_bytes);
             Some(resource("file_size", "RLIMIT_FSIZE", &bytes, of_case))
         }
-        Exit::Signal(libc::SIGKILL) if oom_kills > 0 => {
+        // A process that ignores SIGXCPU ends by SIGKILL at the hard limit (setrlimit(2)).
+        Exit::Signal(libc::SIGKILL) if used.cpu.as_secs() >= set.cpu_seconds => {
+            Some(cpu_time(limits, set))
+        }
+        Exit::Signal(libc::SIGKILL) if used.oom_kills > 0 => {
             let memory = quoted("memory", &show_size(limits.memory_bytes));
             Some(format!("{memory}, of all processes together"))
         }
         Exit::Code(_) | Exit::Signal(_) | Exit::Interrupted | Exit::NotStarted => None,
     }
+}
+
+fn cpu_time(limits: &Limits, set: &ResourceLimits) -> String {
+    let cpu = show_duration(Duration::from_secs(set.cpu_seconds));
+    let of_case = set.cpu_seconds >= limits.cpu.as_secs();
+    resource("cpu_time", "RLIMIT_CPU", &cpu, of_case)
 }
 
 /// Returns the limit of standard output that was reached.
@@ -95,7 +107,11 @@ mod tests {
     }
 
     fn named(exit: Exit, over: Option<Over>) -> Option<String> {
-        reached(exit, (over, 0), limits().timeout, &limits(), &set())
+        let used = Used {
+            over,
+            ..Used::default()
+        };
+        reached(exit, used, limits().timeout, &limits(), &set())
     }
 
     #[test]
@@ -128,23 +144,51 @@ mod tests {
     #[test]
     fn a_limit_of_the_command_line_or_the_machine_is_named_as_such() {
         let second = Duration::from_secs(1);
-        let shorter = reached(Exit::Timeout(second), (None, 0), second, &limits(), &set());
+        let shorter = reached(
+            Exit::Timeout(second),
+            Used::default(),
+            second,
+            &limits(),
+            &set(),
+        );
         assert_eq!(shorter.as_deref(), Some("--timeout 1s"));
         let lower = ResourceLimits {
             cpu_seconds: 5,
             ..set()
         };
         let exit = Exit::Signal(libc::SIGXCPU);
-        let named = reached(exit, (None, 0), second, &limits(), &lower);
+        let named = reached(exit, Used::default(), second, &limits(), &lower);
         assert_eq!(
             named.as_deref(),
             Some("the hard limit RLIMIT_CPU of 5s on this machine, below cpu_time")
         );
     }
+
+    #[test]
+    fn kill_at_the_hard_processor_limit_is_named() {
+        let named = |exit, seconds| {
+            let used = Used {
+                cpu: Duration::from_secs(seconds),
+                ..Used::default()
+            };
+            reached(exit, used, limits().timeout, &limits(), &set())
+        };
+        let kill = Exit::Signal(libc::SIGKILL);
+        assert_eq!(named(kill, 61).as_deref(), Some("cpu_time = \"1min\""));
+        assert_eq!(named(kill, 59), None);
+        assert_eq!(named(Exit::Code(1), 61), None);
+    }
+
     #[test]
     fn a_kill_for_want_of_memory_is_named() {
         let second = Duration::from_secs(1);
-        let named = |exit, kills| reached(exit, (None, kills), second, &limits(), &set());
+        let named = |exit, oom_kills| {
+            let used = Used {
+                oom_kills,
+                ..Used::default()
+            };
+            reached(exit, used, second, &limits(), &set())
+        };
         assert_eq!(
             named(Exit::Signal(libc::SIGKILL), 1).as_deref(),
             Some("memory = \"4 GiB\", of all processes together")

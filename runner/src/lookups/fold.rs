@@ -20,7 +20,7 @@ use super::mount_view::{Class, MountView};
 const MAX_LINES: usize = 3;
 /// Smallest number of names in the path of a directory that replaces lines: /usr, /opt or /var would show too
 /// much.
-const MIN_DEPTH: usize = 2;
+pub(super) const MIN_DEPTH: usize = 2;
 
 /// One line while it is folded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,11 @@ impl Entry {
         }
         self.count += other.count;
         self.at_us = self.at_us.min(other.at_us);
+    }
+
+    /// Returns true if the path itself is a directory; the option may be the directory of a missed file.
+    fn is_the_directory(&self) -> bool {
+        self.is_directory && self.path == self.option
     }
 
     fn covers(&self, other: &Self) -> bool {
@@ -91,7 +96,7 @@ fn without_passages(entries: Vec<Entry>) -> Vec<Entry> {
             let leads_on = next
                 .as_ref()
                 .is_some_and(|next| next.starts_with(&entry.option));
-            leads_on && entry.is_directory && entry.kind == LookupKind::Read
+            leads_on && entry.is_the_directory() && entry.kind == LookupKind::Read
         };
         kept.extend(group.iter().filter(|entry| !is_passage(entry)).cloned());
     }

@@ -181,6 +181,12 @@ impl<'a> MountView<'a> {
         path.parent() == Some(Path::new("/home")) || kept.any(|kept| kept.starts_with(path))
     }
 
+    /// Checks for a path below a home.
+    pub(super) fn is_in_home(&self, path: &Path) -> bool {
+        let mut homes = self.home_dirs.iter().map(PathBuf::as_path);
+        path.starts_with("/home") || homes.any(|home| path.starts_with(home))
+    }
+
     fn visible(&self, path: &Path) -> Visible {
         let shown = self
             .trees

@@ -183,12 +183,47 @@ fn a_link_is_followed_as_far_as_it_is_shown() {
         .link("/usr/bin/loop", "loop");
     assert_eq!(
         host.advice("/usr/bin/python3", Read),
-        read("/etc/alternatives/python3")
+        read("/etc/alternatives")
     );
     assert_eq!(host.advice("/usr/bin/python", Read), None);
-    assert_eq!(host.advice("/usr/bin/cc", Execute), read("/opt/sdk/bin/cc"));
+    assert_eq!(host.advice("/usr/bin/cc", Execute), read("/opt/sdk/bin"));
     assert_eq!(host.advice("/usr/bin/dangling", Read), None);
     assert_eq!(host.advice("/usr/bin/loop", Read), None);
+}
+
+#[test]
+fn links_to_one_hidden_directory_are_one_line() {
+    let host = Host::of(&[
+        "/etc/java-17/jvm-amd64.cfg",
+        "/etc/java-17/security/java.security",
+        "/home/me/tool/settings",
+        "/srv/file",
+    ])
+    .link(
+        "/usr/lib/jvm/java/lib/jvm.cfg",
+        "/etc/java-17/jvm-amd64.cfg",
+    )
+    .link("/usr/lib/jvm/java/conf/security", "/etc/java-17/security")
+    .link("/usr/lib/tool", "/home/me/tool")
+    .link("/usr/lib/file", "/srv/file");
+    let first = host.advice("/usr/lib/jvm/java/lib/jvm.cfg", Read);
+    assert_eq!(first, read("/etc/java-17"));
+    let lookups = host.compare(&[
+        ("/usr/lib/jvm/java/lib/jvm.cfg", Read),
+        ("/usr/lib/jvm/java/conf/security/java.security", Read),
+    ]);
+    let lines: Vec<_> = lookups
+        .iter()
+        .map(|line| (&*line.path, line.paths))
+        .collect();
+    assert_eq!(lines, [("/etc/java-17", 2)]);
+    // A home shows one file only, and so does a directory near the root.
+    let only = |path| host.advice(path, Read);
+    assert_eq!(
+        only("/usr/lib/tool/settings"),
+        read("/home/me/tool/settings")
+    );
+    assert_eq!(only("/usr/lib/file"), read("/srv/file"));
 }
 
 #[test]

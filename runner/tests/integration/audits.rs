@@ -1,5 +1,6 @@
 //! `runner audit`: any program in the same sandbox, its output, its exit code, and its attempts.
 
+mod exec;
 mod files;
 mod gates;
 mod limits;
@@ -10,6 +11,7 @@ mod running;
 mod shown;
 mod starting;
 mod stdin;
+mod terminals;
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,6 +21,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::inherited::CONTAINER;
 use crate::kit::{self, Run};
 
 /// Builder of an audit.
@@ -27,6 +30,7 @@ struct Audit {
     program: Vec<OsString>,
     directory: Option<PathBuf>,
     as_ordinary_user: bool,
+    in_container: bool,
 }
 
 /// Result of an audit.
@@ -44,6 +48,7 @@ impl Audit {
             program: program.into_iter().map(Into::into).collect(),
             directory: None,
             as_ordinary_user: false,
+            in_container: false,
         }
     }
 
@@ -71,6 +76,12 @@ impl Audit {
         self
     }
 
+    /// Without namespaces, in the network of a container.
+    fn in_container(mut self) -> Self {
+        self.in_container = true;
+        self
+    }
+
     fn command(&self) -> Command {
         let mut run = Run::case("audit");
         for option in &self.options {
@@ -81,6 +92,9 @@ impl Audit {
         }
         if self.as_ordinary_user {
             run = run.as_ordinary_user();
+        }
+        if self.in_container {
+            run = run.on_a_host_without(CONTAINER);
         }
         let mut command = run.command();
         if let Some(directory) = &self.directory {

@@ -52,7 +52,7 @@ const EVERYWHERE: [(&str, &str); 32] = [
     ("files/read", "ENOENT own root, EACCES Landlock"),
     ("files/own-proc", "EACCES Landlock"),
     ("files/magic-links", "EACCES Landlock"),
-    ("files/execute", "EACCES noexec"),
+    ("files/execute", "EACCES supervisor, EPERM noexec"),
     ("files/devices", "EACCES Landlock"),
     ("files/attributes", "EOPNOTSUPP filter"),
     ("mounts/calls", "EPERM filter"),
@@ -70,7 +70,7 @@ const IN_A_CONTAINER: [(&str, &str); 10] = [
     ("processes/signals", "EPERM Landlock"),
     ("files/read", "EACCES Landlock"),
     ("files/write", "EACCES Landlock"),
-    ("files/execute", "EACCES Landlock"),
+    ("files/execute", "EACCES supervisor"),
 ];
 
 /// The differing layers without a fresh /proc, so that the sandbox's root has none.

@@ -54,7 +54,8 @@ pub(super) fn programs(run: &JudgedRun) -> Outcome {
     let is_known = |program: &str| {
         Some(program) == own || rules.iter().any(|rule| rule.program.matches(program))
     };
-    let others = processes.iter().map(|process| process.program.as_str());
+    let started = processes.iter().filter(|process| process.is_started());
+    let others = started.map(|process| process.program.as_str());
     let others = BTreeSet::from_iter(others.filter(|program| !is_known(program)));
     if !others.is_empty() {
         return Deviation::new("The client started programs that the case does not list.")

@@ -144,7 +144,7 @@ impl Question {
     }
 }
 
-/// One program that the client started, including the client itself, as the supervisor saw it.
+/// One program that the client started or was refused, including the client itself, as the supervisor saw it.
 ///
 /// [`Process`](super::Process) is its form in the evidence, without prompts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,6 +159,8 @@ pub struct Started {
     pub args: Vec<StartedArg>,
     /// Number of arguments that are not kept.
     pub further_args: u64,
+    /// Answer of the supervisor to execve(2), if it refused the program.
+    pub refused: Option<nix::errno::Errno>,
 }
 
 /// An argument of a started program.

@@ -39,7 +39,7 @@ pub enum Arg {
     },
 }
 
-/// One started program, including the client itself.
+/// One program that was started or refused, including the client itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
     /// Process id inside the sandbox.
@@ -53,6 +53,9 @@ pub struct Process {
     /// Number of arguments that are not kept; absent for none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub further_args: u64,
+    /// Errno of execve(2), such as `EACCES`, if the sandbox refused to execute the program; absent for a started one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
@@ -71,7 +74,13 @@ impl Process {
             program: process.program.clone(),
             args: args.map(|argument| Arg::kept(argument, &prompts)).collect(),
             further_args: process.further_args,
+            refused: process.refused.map(|errno| format!("{errno:?}")),
         }
+    }
+
+    /// Returns true if the program was started.
+    pub fn is_started(&self) -> bool {
+        self.refused.is_none()
     }
 
     /// Returns the path of the program. If `argv[0]` names another file, `as` and that name follow, because multi-call
@@ -179,6 +188,7 @@ mod tests {
                 program,
                 args,
                 further_args: 0,
+                refused: None,
             };
             process.with_name()
         };
@@ -223,6 +233,7 @@ mod tests {
                 .map(|text| StartedArg { text, whole: None })
                 .into(),
             further_args: 0,
+            refused: None,
         };
         let args = Process::new(&process, &[told]).args;
         assert_eq!(args, [prompt(told), Arg::Word(r"a\\b".to_owned())]);
@@ -252,6 +263,7 @@ mod tests {
             program: "/client".to_owned(),
             args: vec![argument],
             further_args: 3,
+            refused: None,
         };
         let process = Process::new(&process, &[PROMPT]);
         assert_eq!((&process.args[..], process.further_args), (&[cut][..], 3));

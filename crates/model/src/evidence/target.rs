@@ -3,12 +3,16 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::{Attempt, AttemptKind, Outcome};
+use crate::escape::visible;
 
 /// Calls with a destination address. The other calls create a socket or listen on one.
 const DIRECTED: [&str; 4] = ["connect", "sendto", "sendmsg", "sendmmsg"];
 
 /// Address of the resolver inside the sandbox: the first name server of its resolv.conf(5).
 pub const RESOLVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
+
+/// Stands for the address of a call whose memory could not be read.
+pub const UNREADABLE: &str = "unreadable";
 
 /// First words of the name of a limit.
 const LIMIT: &str = "limit of ";
@@ -38,17 +42,25 @@ impl Attempt {
         matches!(self.family.as_deref(), Some("inet" | "inet6"))
     }
 
-    /// Returns the destination as a profile spells it, `inet:192.0.2.1:443`, with the names asked for there. A call
-    /// without a destination gives its parameters, `socket packet raw`. Hostile.
+    /// Returns the attempt as a rule spells it, with the names asked for there: `inet:192.0.2.53:53 for a.example`.
+    /// Hostile.
     pub fn target(&self) -> String {
+        match self.names.as_slice() {
+            [] => self.rule(),
+            names => format!("{} for {}", self.rule(), names.join(", ")),
+        }
+    }
+
+    /// Returns the attempt as a rule of a policy spells it: its destination, `inet:192.0.2.1:443`, or else the call with
+    /// its parameters, `socket packet raw protocol 3`. Paths are escaped as in reports.
+    pub fn rule(&self) -> String {
         let place = self.place();
-        if self.has_destination() {
-            let place =
-                place.unwrap_or_else(|| format!("an address of no family ({})", self.syscall));
-            return match self.names.as_slice() {
-                [] => place,
-                names => format!("{place} for {}", names.join(", ")),
-            };
+        if let Some(place) = &place
+            && self.has_destination()
+            && self.family.is_some()
+            && self.address.is_some()
+        {
+            return place.clone();
         }
         let kind = self.socket_type.clone();
         let protocol = self.protocol.map(|number| format!("protocol {number}"));
@@ -64,10 +76,17 @@ impl Attempt {
         let port = self
             .port
             .map_or_else(String::new, |port| format!(":{port}"));
-        Some(match family {
-            "inet6" => format!("inet6:[{address}]{port}"),
-            _ => format!("{family}:{address}{port}"),
+        Some(match self.ip() {
+            // An IPv4-mapped address is an IPv4 address.
+            Some(IpAddr::V4(address)) => format!("inet:{address}{port}"),
+            Some(IpAddr::V6(address)) => format!("inet6:[{address}]{port}"),
+            None => format!("{family}:{}{port}", visible(address)),
         })
+    }
+
+    /// Returns true if the memory of the call could not be read.
+    pub fn is_unreadable(&self) -> bool {
+        self.family.is_none() && self.address.as_deref() == Some(UNREADABLE)
     }
 
     /// Returns the limit of the sandbox that the call reached, as the supervisor names it.
@@ -120,10 +139,7 @@ mod tests {
         ] {
             assert_eq!(connect(family, address, port).target(), target);
         }
-        assert_eq!(
-            attempt("connect").target(),
-            "an address of no family (connect)"
-        );
+        assert_eq!(attempt("sendto").target(), "sendto");
         let mut query = connect("inet", "192.0.2.53", Some(53));
         query.names = vec!["a.example".to_owned(), "b.example".to_owned()];
         assert_eq!(
@@ -132,7 +148,7 @@ mod tests {
         );
         let mut unread = attempt("sendmsg");
         unread.address = Some("unreadable".to_owned());
-        assert_eq!(unread.target(), "unreadable");
+        assert_eq!(unread.target(), "sendmsg unreadable");
     }
 
     #[test]
@@ -167,6 +183,7 @@ mod tests {
     fn a_mapped_address_is_the_one_that_it_stands_for() {
         let mapped = connect("inet6", "::ffff:192.0.2.1", Some(443));
         assert_eq!(mapped.ip(), "192.0.2.1".parse().ok());
+        assert_eq!(mapped.rule(), "inet:192.0.2.1:443");
         assert_eq!(connect("unix", "127.0.0.1", None).ip(), None);
     }
 }

@@ -32,7 +32,7 @@ fn destination(text: &Spanned<String>) -> Result<Destination, Flaw> {
     text.get_ref().parse().map_err(|error| {
         let hint = match error {
             DestinationError::Family => {
-                "write it as unix:/path, inet:192.0.2.1:443, inet6:[2001:db8::1]:443 or name:api.example.com"
+                "write it as a report shows it: inet:192.0.2.1:443, unix:/path, name:api.example.com, listen, io_uring_setup"
             }
             DestinationError::Unix => "write it as unix:/var/run/nscd/socket or unix:@name",
             DestinationError::Inet => "write it as inet:192.0.2.1:443, or inet:192.0.2.1:* for any port",
@@ -40,6 +40,10 @@ fn destination(text: &Spanned<String>) -> Result<Destination, Flaw> {
                 "write it as inet6:[2001:db8::1]:443; a mapped address is inet:192.0.2.1:443"
             }
             DestinationError::Port => "write one port, or * for any",
+            DestinationError::Netlink => "write it as netlink:42",
+            DestinationError::Call => {
+                "write it as a report shows it: listen, setsockopt IP_OPTIONS, socket inet stream protocol 262"
+            }
             DestinationError::Name => "write it as name:api.example.com, one rule for each name",
         };
         let found = format!("{} ({error})", quoted(text.get_ref()));

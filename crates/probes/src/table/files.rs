@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::sys::stat::{Mode, SFlag, mknod};
 use sys::attempt::{
     Argument::{Number, Target, Text, Words},
-    RawCall, call,
+    RawCall, call, map_program,
 };
 use sys::errno_of;
 
@@ -23,7 +23,7 @@ use crate::probe::{
 };
 
 const READ_ONLY: &[Refusal] = &[by(Layer::OwnRoot, Errno::EROFS)];
-const NOT_EXECUTABLE: &[Refusal] = &[by(Layer::NoExec, Errno::EACCES)];
+const NOT_EXECUTABLE: &[Refusal] = &[by(Layer::Supervisor, Errno::EACCES)];
 const UNRULED: &[Refusal] = &[by(Layer::Landlock, Errno::EACCES)];
 
 /// Probe at a file of this machine that all users may read or write.
@@ -110,10 +110,13 @@ pub(super) const CLASSES: &[Class] = &[
     ]),
     class("files/execute", "programs that the client has written", &[
         Probe::new("copy", execute_copy)
-            .blocked(NOT_EXECUTABLE, LedgerEntry::None)
-            .inherited(UNRULED, LedgerEntry::None),
+            .blocked(NOT_EXECUTABLE, LedgerEntry::None),
         copy_in("tmp", &[Word("/tmp")]),
         copy_in("shared-memory", &[Word("/dev/shm")]),
+        // No call to the supervisor: the mount alone refuses.
+        Probe::new("map", map_copy)
+            .blocked(&[by(Layer::NoExec, Errno::EPERM)], LedgerEntry::None)
+            .inherited(&[], LedgerEntry::None),
     ]),
     class("files/devices", "devices and whiteouts made by the client", &[Probe::new("whiteout", make_whiteout).blocked(UNRULED, LedgerEntry::None)]),
     class("files/attributes", "attributes, which a search of the files does not read", &[Probe::new("user", set_attribute).blocked(&[by(Layer::Filter, Errno::EOPNOTSUPP)], LedgerEntry::None)]),
@@ -209,6 +212,15 @@ fn set_attribute(_: &[OsString]) -> Result<String, Errno> {
 }
 
 /// Copies this program to the home or the first target, and executes the copy.
+/// Maps a file of the home as a program, as the loader does with a shared library.
+fn map_copy(_: &[OsString]) -> Result<String, Errno> {
+    let copy = in_home("map")?;
+    fs::write(&copy, [0; 64]).map_err(|_| Errno::EDESTADDRREQ)?;
+    let file = File::open(&copy).map_err(|_| Errno::EDESTADDRREQ)?;
+    fs::remove_file(&copy).map_err(errno_of)?;
+    map_program(&file).map(|()| String::new())
+}
+
 fn execute_copy(aims: &[OsString]) -> Result<String, Errno> {
     let copy = match aims.first() {
         Some(directory) => PathBuf::from(directory).join(format!("copy-{}", std::process::id())),

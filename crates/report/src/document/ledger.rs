@@ -1,10 +1,12 @@
 //! Sections of the ledger: attempts, limits, names, programs, and failed path lookups.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use model::case::Tier;
-use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
+use model::case::{Root, Tier};
+use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome, Process};
 use model::expected::{AttemptGroup, explained_groups, reached_limits};
+use model::layout::{HOME, TMP, WORK};
 use model::report::{self, Purpose, Report};
 use model::text::{count, grouped};
 
@@ -126,7 +128,9 @@ pub(super) fn names(report: &Report) -> Option<Section> {
 }
 
 pub(super) fn programs(report: &Report) -> Option<Section> {
-    let table = Table::of(Budget::Client, &report.evidence.processes, |process| {
+    let started = report.evidence.processes.iter();
+    let started: Vec<&Process> = started.filter(|process| process.is_started()).collect();
+    let table = Table::of(Budget::Client, &started, |process| {
         let args = process.args.get(1..).unwrap_or_default();
         [
             word("pid", process.pid.to_string()),
@@ -140,6 +144,37 @@ pub(super) fn programs(report: &Report) -> Option<Section> {
         ]
     });
     table.section("programs", "Programs started")
+}
+
+/// Lists the programs that the sandbox refused to execute, each with the option that would allow it.
+pub(super) fn refused(report: &Report) -> Option<Section> {
+    let all = report.evidence.processes.iter();
+    let all: Vec<_> = all
+        .filter_map(|process| Some((process, process.refused.as_deref()?)))
+        .collect();
+    let table = Table::of(Budget::Client, &all, |(process, errno)| {
+        let option = match (tree_of(&process.program), report.tier) {
+            (Some(tree), _) => Some(format!("--allow-exec {}", tree.word())),
+            (None, Tier::Inherited) => Some("--allow-exec, if it made the file".to_owned()),
+            (None, Tier::Namespace) => None,
+        };
+        [
+            word("errno", *errno),
+            word("pid", process.pid.to_string()),
+            text("program", client(process.with_name())),
+            led("   ", "what would allow it", option.map(own)),
+        ]
+    });
+    table.section("refused", "Programs that the sandbox refused to execute")
+}
+
+/// Writable tree of a path inside.
+fn tree_of(program: &str) -> Option<Root> {
+    let trees = [(HOME, Root::Home), (TMP, Root::Tmp), (WORK, Root::Work)];
+    let mut holding = trees
+        .into_iter()
+        .filter(|(tree, _)| Path::new(program).starts_with(tree));
+    holding.next().map(|(_, root)| root)
 }
 
 fn further(args: u64) -> String {

@@ -322,3 +322,34 @@ fn no_prompt_stands_in_a_report_for_ci() {
         assert!(!text.contains("Say something"), "{text}");
     }
 }
+
+#[test]
+fn refused_program_is_not_listed_as_started() {
+    let mut run = case_b();
+    let mut made = started(&["made"]);
+    made.program = "/tmp/made".to_owned();
+    made.refused = Some("EACCES".to_owned());
+    let mut elsewhere = started(&["notes"]);
+    elsewhere.program = "/usr/share/notes".to_owned();
+    elsewhere.refused = Some("EACCES".to_owned());
+    run.evidence.processes.extend([made, elsewhere]);
+    let page = human(&audit_of(run));
+    let (started, refused) = page.split_once("refused to execute: 2").unwrap();
+    assert!(!started.contains("/tmp/made"), "{page}");
+    assert!(refused.contains("/tmp/made   --allow-exec tmp\n"), "{page}");
+    assert!(refused.contains("/usr/share/notes\n"), "{page}");
+}
+
+#[test]
+fn hint_needs_every_part_of_its_message() {
+    let hints = |tail: &str| {
+        let mut run = case_b();
+        run.evidence.stderr.tail = tail.to_owned();
+        human(&audit_of(run)).contains("refuses unix sockets")
+    };
+    let socket = "_socket.socket.__init__(self, family, type, proto, fileno)";
+    let denied = "PermissionError: [Errno 13] Permission denied";
+    assert!(hints(&format!("{socket}\n{denied}")));
+    assert!(!hints(socket) && !hints(denied) && !hints(""));
+    assert!(hints("Error: listen EACCES: permission denied /tmp/x.sock"));
+}

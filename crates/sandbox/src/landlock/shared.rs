@@ -12,6 +12,7 @@ use landlock::{
     Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, NetPort, PathBeneath,
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope,
 };
+use model::case::Device;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 
@@ -35,8 +36,8 @@ const NAME_SERVICE: [&str; 6] = [
 /// The path that was replaced, or the error of the ruleset.
 pub(super) fn client_ruleset(root: &RootPlan, ports: Ports) -> Result<RulesetCreated, SetupError> {
     let mut rules = Vec::new();
-    for tree in [&root.home, &root.tmp, &root.work] {
-        rules.push((open(Path::new(tree))?, own_rights()));
+    for (tree, path) in root.trees() {
+        rules.push((open(Path::new(path))?, own_rights(root, tree)));
     }
     let data = AccessFs::ReadFile | AccessFs::ReadDir;
     rules.push((open(Path::new("/proc"))?, data));
@@ -46,7 +47,9 @@ pub(super) fn client_ruleset(root: &RootPlan, ports: Ports) -> Result<RulesetCre
             rules.push((file, AccessFs::ReadFile.into()));
         }
     }
-    for device in &root.devices {
+    // Pseudo-terminals of the container would be shared with its other processes.
+    let devices = root.devices.iter().filter(|one| **one != Device::Ptmx);
+    for device in devices {
         let device = open(Path::new(&format!("/dev/{}", device.word())))?;
         rules.push((device, AccessFs::ReadFile | AccessFs::WriteFile));
     }

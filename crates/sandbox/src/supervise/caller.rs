@@ -2,19 +2,24 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use model::text::printable;
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2};
+use nix::sys::stat::{Mode, fstat};
+use nix::sys::statvfs::{FsFlags, fstatvfs};
 use nix::unistd::Pid;
 use sys::process::{has_ended, open_thread_pidfd};
 use sys::read::kernel_text;
 
 /// Suffix that the kernel adds to the link of an unlinked file (d_path in fs/d_path.c).
 const DELETED: &[u8] = b" (deleted)";
+
+/// Beginning of the link of a memory file (memfd_create(2)).
+const MEMORY: &str = "/memfd:";
 
 /// The calling process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,6 +159,58 @@ impl Caller {
         let errno = openat2(base, path, how).err()?;
         matches!(errno, Errno::ENOENT | Errno::ENOTDIR).then_some(errno)
     }
+
+    /// Path of a file on a mount with noexec, one that nobody may execute, or one that `may_execute` does not cover:
+    /// execve(2) fails with `EACCES`. Returns `None` if the kernel has to decide.
+    pub(super) fn unexecutable(
+        &self,
+        at: i32,
+        program: &[u8],
+        may_execute: impl Fn(&Path) -> bool,
+    ) -> Option<PathBuf> {
+        let file = open_program(self.thread, self.pid, at, program)?;
+        let is_program = fstat(&file).is_ok_and(|status| {
+            status.st_mode & libc::S_IFMT == libc::S_IFREG && status.st_mode & 0o111 != 0
+        });
+        let is_noexec =
+            fstatvfs(&file).is_ok_and(|mount| mount.flags().contains(FsFlags::ST_NOEXEC));
+        let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+        // A memory file has no path that a rule could cover.
+        let is_covered = !path.is_absolute() || path.starts_with(MEMORY) || may_execute(&path);
+        (!is_program || is_noexec || !is_covered).then_some(path)
+    }
+}
+
+/// Opens the file that execve(2) would execute, with O_PATH, in the root of `thread`.
+fn open_program(thread: i32, pid: i32, at: i32, program: &[u8]) -> Option<OwnedFd> {
+    let handle = OFlag::O_PATH | OFlag::O_CLOEXEC;
+    let path = Path::new(OsStr::from_bytes(program));
+    let number = match (program, descriptor_in(program, pid)) {
+        ([], _) => Some(at),
+        (_, number) => number,
+    };
+    if let Some(number) = number {
+        return open(
+            format!("/proc/{thread}/fd/{number}").as_str(),
+            handle,
+            Mode::empty(),
+        )
+        .ok();
+    }
+    let directory = match at {
+        libc::AT_FDCWD => format!("/proc/{thread}/cwd"),
+        number => format!("/proc/{thread}/fd/{number}"),
+    };
+    let whole = if path.is_absolute() {
+        path.to_owned()
+    } else {
+        fs::read_link(directory).ok()?.join(path)
+    };
+    let root = fs::File::open(format!("/proc/{thread}/root")).ok()?;
+    let how = OpenHow::new()
+        .flags(handle)
+        .resolve(ResolveFlag::RESOLVE_IN_ROOT);
+    openat2(root, whole.strip_prefix("/").unwrap_or(&whole), how).ok()
 }
 
 /// Descriptor that a path below /proc or /dev names. fexecve(3) uses such paths on kernels without execveat(2).

@@ -10,7 +10,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use model::evidence::{Attempt, AttemptKind, Outcome};
+use model::evidence::{Attempt, AttemptKind, Outcome, UNREADABLE};
 use model::text::printable;
 use nix::errno::Errno;
 use sys::notify::Answer;
@@ -132,7 +132,7 @@ pub(super) fn decide(call: &Call, context: Context) -> Decision {
         }
         Call::Unreadable => {
             let attempt = Attempt {
-                address: Some("unreadable".to_owned()),
+                address: Some(UNREADABLE.to_owned()),
                 ..judged(Outcome::Denied(Errno::EACCES))
             };
             refuse(attempt, Errno::EACCES)

@@ -11,6 +11,7 @@ use model::evidence::{
 };
 use model::secret::SecretScanner;
 use model::text::printable;
+use nix::errno::Errno;
 
 use self::lookups::Lookups;
 use super::caller::Caller;
@@ -52,6 +53,14 @@ pub struct Connect {
     pub at_us: u64,
     /// Lines on the client's standard output before the connection; `None` if the event loop did not reply in time.
     pub lines: Option<usize>,
+}
+
+/// Arguments of execve(2), with the answer if it is a refusal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Called<'a> {
+    pub(super) program: &'a [u8],
+    pub(super) arguments: &'a [Vec<u8>],
+    pub(super) refused: Option<Errno>,
 }
 
 /// Attempt that is compared by the fields that identify an entry of the ledger.
@@ -150,14 +159,13 @@ impl Ledger {
         self.attempts.push(attempt);
     }
 
-    /// Adds a program that `caller` is about to execute.
-    pub(super) fn start(
-        &mut self,
-        program: &[u8],
-        arguments: &[Vec<u8>],
-        caller: &Caller,
-        secrets: &SecretScanner,
-    ) {
+    /// Adds a program that `caller` is about to execute, or was refused.
+    pub(super) fn start(&mut self, called: Called<'_>, caller: &Caller, secrets: &SecretScanner) {
+        let Called {
+            program,
+            arguments,
+            refused,
+        } = called;
         let given = [&[program.to_vec()], arguments].concat().join(&b'\n');
         if let Some(form) = secrets.find(&given)
             && self.sightings.len() <= MAX_PROCESSES
@@ -189,6 +197,7 @@ impl Ledger {
             program: printable(&secrets.redact_bytes(program)),
             args: arguments.iter().take(MAX_ARGUMENTS).map(shown).collect(),
             further_args: arguments.len().saturating_sub(MAX_ARGUMENTS) as u64,
+            refused,
         });
     }
 }

@@ -147,6 +147,9 @@ fn check(
             mount.has_all(&["ro", "nosuid", "nodev", "noexec"])
         } else if target == Path::new("/proc") {
             mount.kind == "proc" && mount.has_all(&["nosuid", "nodev", "noexec"])
+        } else if target == Path::new("/dev/pts") {
+            let is_bounded = mount.super_options.contains("max=");
+            mount.kind == "devpts" && mount.has_all(&["nosuid", "noexec"]) && is_bounded
         } else if is_in("/dev") {
             mount.has_all(&["ro", "nosuid", "noexec"])
         } else {

@@ -92,3 +92,22 @@ fn case_lists_its_changed_limit() {
     let rule = "| limit memory=64TiB: asked for on the command line\n";
     assert!(done.stderr.contains(rule), "{}", done.stderr);
 }
+
+#[test]
+fn ignored_cpu_signal_ends_at_the_named_limit() {
+    needs_sandbox!();
+    let program = "import signal\n\
+        signal.signal(signal.SIGXCPU, signal.SIG_IGN)\n\
+        while True: pass";
+    let audited = Audit::of(["/usr/bin/python3", "-c", program])
+        .option("--limit=cpu_time=1s")
+        .run();
+    audited.assert_code(128 + libc::SIGKILL);
+    assert_eq!(audited.report["client"]["limit"], "cpu_time = \"1s\"");
+    // The twin: a kill within the limit has no such name.
+    let killed = Audit::shell("kill -KILL $$")
+        .option("--limit=cpu_time=1s")
+        .run();
+    killed.assert_code(128 + libc::SIGKILL);
+    assert_eq!(killed.report["client"]["limit"], serde_json::Value::Null);
+}

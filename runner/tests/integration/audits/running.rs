@@ -255,6 +255,56 @@ fn an_attempt_is_a_finding_unless_the_command_line_says_that_it_is_none() {
 }
 
 #[test]
+fn refused_calls_are_expected_by_their_spelling() {
+    needs_sandbox!();
+    let program = "import ctypes, socket as s\n\
+        libc = ctypes.CDLL(None, use_errno=True)\n\
+        print(libc.syscall(425, 1, 0), ctypes.get_errno())\n\
+        try: s.socket(s.AF_INET, s.SOCK_STREAM, 262)\n\
+        except OSError as error: print(error.errno)\n\
+        group = s.inet_aton('224.0.0.251') + s.inet_aton('127.0.0.1')\n\
+        try: s.socket(s.AF_INET, s.SOCK_STREAM).setsockopt(0, s.IP_ADD_MEMBERSHIP, group)\n\
+        except OSError as error: print(error.errno)";
+    let audit = || Audit::of(["/usr/bin/python3", "-c", program]);
+    let printed = format!(
+        "-1 {}\n{}\n{}\n",
+        libc::ENOSYS,
+        libc::EPROTONOSUPPORT,
+        libc::ENOPROTOOPT
+    );
+    let found = audit().run();
+    found.assert_printed(0, &printed);
+    let refused = |audited: &Audited| {
+        let attempts = audited.report["evidence"]["attempts"].as_array().unwrap();
+        let judged = attempts.iter().filter(|one| one["kind"] == "attempt");
+        judged
+            .map(|one| {
+                format!(
+                    "{} {}",
+                    one["syscall"].as_str().unwrap(),
+                    one["errno"].as_str().unwrap()
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    let ledger = [
+        "io_uring_setup ENOSYS",
+        "socket EPROTONOSUPPORT",
+        "setsockopt ENOPROTOOPT",
+    ];
+    assert_eq!(refused(&found), ledger);
+    assert_eq!(found.report["findings"]["attempts"], 3);
+    let told = audit()
+        .option("--allow-attempt=io_uring_setup")
+        .option("--allow-attempt=socket inet stream protocol 262")
+        .option("--allow-attempt=setsockopt IP_ADD_MEMBERSHIP")
+        .run();
+    told.assert_printed(0, &printed);
+    assert_eq!(told.report["findings"]["count"], 0);
+    assert_eq!(refused(&told), ledger);
+}
+
+#[test]
 fn more_programs_and_destinations_than_are_listed_are_counted_and_the_exit_code_stays() {
     needs_sandbox!();
     let gaps = |audited: &Audited| {

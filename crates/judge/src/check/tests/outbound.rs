@@ -192,6 +192,34 @@ deviations! {
         run.evidence.attempts.push(connect("inet", "192.0.2.1", Some(444)));
     } => ["outbound/no-attempts"];
 
+    a_call_that_the_profile_names_is_no_finding: case_b, |run| {
+        expect(run, &["listen", "io_uring_setup", "bind inet:127.0.0.1:*", "socket inet stream protocol 262"]);
+        let bind = let_through("inet", "127.0.0.1", Some(8080));
+        let socket = Attempt {
+            family: Some("inet".to_owned()),
+            socket_type: Some("stream".to_owned()),
+            protocol: Some(262),
+            outcome: Outcome::Denied(Errno::EPROTONOSUPPORT),
+            ..attempt("socket")
+        };
+        run.evidence.attempts.extend([
+            Attempt { syscall: "bind".into(), ..bind },
+            Attempt { outcome: Outcome::Allowed, ..attempt("listen") },
+            attempt("io_uring_setup"),
+            socket,
+        ]);
+    } => [];
+
+    another_protocol_than_the_profile_names_is_found: case_b, |run| {
+        expect(run, &["socket inet stream protocol 262"]);
+        run.evidence.attempts.push(Attempt {
+            family: Some("inet".to_owned()),
+            socket_type: Some("stream".to_owned()),
+            protocol: Some(132),
+            ..attempt("socket")
+        });
+    } => ["outbound/no-attempts"];
+
     listening_where_the_profile_names_a_destination_is_found: case_b, |run| {
         expect(run, &["inet:127.0.0.1:*"]);
         let bind = let_through("inet", "127.0.0.1", Some(8080));

@@ -216,6 +216,7 @@ fn a_program_is_compared_with_its_arguments_and_not_with_who_started_it() {
         ppid,
         program: "/usr/bin/git".to_owned(),
         further_args: 0,
+        refused: None,
         args: args
             .iter()
             .map(|word| match *word {

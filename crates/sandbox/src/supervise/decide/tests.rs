@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod rules;
+
 const STUB: &str = "127.0.0.1:8000";
 const ELSEWHERE: &str = "127.0.0.2:9000";
 

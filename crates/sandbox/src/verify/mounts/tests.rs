@@ -97,3 +97,23 @@ fn octal_escapes_are_decoded() {
     assert_eq!(mounts[0].target, PathBuf::from(target));
     assert_eq!(mounts[0].kind, "ext4");
 }
+
+#[test]
+fn terminals_of_another_instance_are_found() {
+    let terminals = |options: &str, kind: &str| {
+        let line = format!("14 10 0:52 / /dev/pts rw,nosuid,noexec - {kind} {kind} {options}\n");
+        let lines = [LINES, line.as_bytes()].concat();
+        found(&lines, &[there(1, 11), there(2, 12)])
+    };
+    assert_eq!(
+        terminals("rw,mode=600,ptmxmode=666,max=64", "devpts"),
+        Ok(4)
+    );
+    for (options, kind) in [
+        ("rw,gid=5,mode=620,ptmxmode=000", "devpts"),
+        ("rw,max=64", "tmpfs"),
+    ] {
+        let other = terminals(options, kind).unwrap_err();
+        assert_eq!(other, format!("/dev/pts ({kind}) is not as planned"));
+    }
+}
