@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::time::SystemTime;
 
 use judge::observed::{Observed, observed};
-use model::case::expect::NOT_REVIEWED;
+use model::case::expect::{NOT_REVIEWED, ProgramRule};
 use model::escape::visible;
 use model::evidence::{Evidence, Exit};
 use model::quote::shown_path;
@@ -96,7 +96,18 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     let date = now.get(..10).unwrap_or(&now);
     let reason = format!("seen on {date}, {NOT_REVIEWED}");
     let runs: Vec<&Evidence> = runs.iter().collect();
-    let Observed { expect, refused } = observed(&runs, &reason);
+    let Observed {
+        mut expect,
+        refused,
+    } = observed(&runs, &reason);
+    // Interpreters are found anew by each run, at paths of its machine.
+    let interpreters = request.run.workload.expected_programs();
+    let is_interpreter =
+        |rule: &ProgramRule| interpreters.iter().any(|one| one.program == rule.program);
+    expect
+        .programs
+        .iter_mut()
+        .for_each(|rules| rules.retain(|rule| !is_interpreter(rule)));
     let about = [format!(
         "Written by `runner init` on {date} from {}. Read each rule; change its reason once you have.",
         count(runs.len(), "run")
@@ -122,6 +133,7 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     let entry = written.map_err(InitError::Unreadable)?;
     let mut lines: Vec<String> = runs.iter().filter_map(|run| unsuccessful(run)).collect();
     lines.dedup();
+    lines.extend(request.notes.iter().cloned());
     lines.push(format!(
         "{path} has {}, none reviewed",
         count(entry.not_reviewed, "rule")

@@ -12,6 +12,7 @@
 //! | [`program`] | entry point of each process, exit codes, messages on standard error |
 //! | [`workload`], [`audit`], [`home_dirs`] | a client under a case or an audited program, and the paths that it is shown |
 //! | [`prepare`] | paths resolved, the credential made, the sandbox's plan |
+//! | [`shebang`], [`toolchain`] | first lines of scripts, and the directories that the start of a program needs |
 //! | [`startable`] | programs that cannot start inside, with the option that helps |
 //! | [`provider`] | the stub inside the sandbox |
 //! | [`run`](mod@run), [`collect`] | the pipeline, and its event loop |
@@ -52,7 +53,9 @@ mod run;
 #[cfg(test)]
 mod schema_tests;
 pub mod selftest;
+mod shebang;
 mod startable;
+mod toolchain;
 mod version;
 mod workload;
 

@@ -164,7 +164,7 @@ pub(crate) fn prepare(
     let identity = identity::for_caller(tier);
     let mut program_paths = binds::ProgramPaths::of(workload, &program_path);
     let bounds = binds::Bounds {
-        home_dirs: HomeDirs::known(std::env::var_os("HOME").as_deref().map(Path::new)),
+        home_dirs: HomeDirs::of_caller(),
         written,
         identity,
     };

@@ -89,6 +89,8 @@ pub(crate) struct InitRequest {
     pub client: InlineClient,
     /// Name of the case.
     pub name: String,
+    /// Lines about the client for the user.
+    pub notes: Vec<String>,
 }
 
 /// The program under test.

@@ -97,6 +97,9 @@ fn client(text: &mut Text, client: &InlineClient) {
     if let Some(cwd) = &client.cwd {
         text.key("cwd", cwd);
     }
+    if let Some(toolchain) = client.toolchain {
+        text.key("toolchain", toolchain.word());
+    }
     for InlineVariable {
         name,
         value,

@@ -6,6 +6,8 @@ use policy::{LimitError, PolicyError, never_shown};
 use report::Format;
 use thiserror::Error;
 
+use crate::toolchain::TooWide;
+
 /// An error of the command line, or of a file that it names. Nothing was run.
 #[derive(Debug, Error)]
 pub(crate) enum UsageError {
@@ -57,6 +59,9 @@ pub(crate) enum UsageError {
         /// The path, escaped.
         path: String,
     },
+    /// The toolchain lies where no program is shown files unasked.
+    #[error(transparent)]
+    Toolchain(#[from] TooWide),
     /// A limit with an unknown name or a wrong value.
     #[error(transparent)]
     Limit(#[from] LimitError),
@@ -153,6 +158,10 @@ impl UsageError {
             }
             Self::PathNotFound { .. } => "name a file or directory that exists".into(),
             Self::NeverShown { .. } => never_shown(),
+            Self::Toolchain(_) => {
+                "install the interpreter in a directory of its own, or name a part of it in [[client.paths]]"
+                    .into()
+            }
             Self::VariableNotSet { name } => format!(
                 "set it where the runner starts, or give its value: --env {name}=VALUE, in a case `value`"
             ),

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use model::case::client::{InlineVariable, VariableValue};
+use model::case::client::{InlineVariable, ToolchainRule, VariableValue};
 use model::case::{
     Access, Case, Expectations, InlineClient, Origin, Outline, PathRule, Presence, SandboxRules,
     Source, Tier,
@@ -18,6 +18,8 @@ use super::options::isolation;
 use super::values::VariableArgument;
 use super::{InitOptions, UsageError, inline};
 use crate::request::{InitRequest, RunRequest};
+use crate::startable::is_system;
+use crate::toolchain::in_path;
 
 /// Reason of a variable or path that an option gave.
 const OF_OPTION: &str = "asked for when the case was made";
@@ -35,7 +37,8 @@ pub(super) fn request(
     }
     let project = file.parent().unwrap_or(Path::new("/"));
     let project = host::canonical(project)?;
-    let client = client(&options, &project)?;
+    let client = client(&options, &project, search_path)?;
+    let notes = notes(&client);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let name = PolicyName::nearest(&stem).as_str().to_owned();
     let like = policy::case(&Reference::BuiltIn("case-b".to_owned())).map_err(UsageError::Case)?;
@@ -57,7 +60,11 @@ pub(super) fn request(
             limits: like.sandbox.limits,
             paths: Vec::new(),
         },
-        expect: Expectations::default(),
+        // Receives the interpreters of the program.
+        expect: Expectations {
+            programs: Some(Vec::new()),
+            ..Expectations::default()
+        },
     };
     let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
     let (workload, program) = inline::workload(case, &client, None, Vec::new(), search_path)?;
@@ -71,23 +78,22 @@ pub(super) fn request(
         file,
         client,
         name,
+        notes,
     })
 }
 
-fn client(options: &InitOptions, project: &Path) -> Result<InlineClient, UsageError> {
+fn client(
+    options: &InitOptions,
+    project: &Path,
+    search_path: Option<&OsStr>,
+) -> Result<InlineClient, UsageError> {
     let words: Vec<String> = options.program.iter().map(text).collect::<Result<_, _>>()?;
     let (program, arguments) = words.split_first().ok_or(UsageError::NotUtf8)?;
     let directory = env::current_dir().and_then(fs::canonicalize).ok();
     let cwd =
         directory.filter(|directory| directory.starts_with(project) && may_be_shown(directory));
     let in_project = |word: &String| relative(Path::new(word), project).unwrap_or(word.clone());
-    // A path that begins at the current directory means the same wherever the case is run.
-    let program = if program.contains('/') && !program.starts_with('/') {
-        let found = absolute(Path::new(program))?;
-        relative(&found, project).unwrap_or(found.display().to_string())
-    } else {
-        in_project(program)
-    };
+    let program = named(program, project, search_path)?;
     let mut environment = Vec::new();
     for VariableArgument { name, value } in &options.env {
         let value = match value {
@@ -118,9 +124,42 @@ fn client(options: &InitOptions, project: &Path) -> Result<InlineClient, UsageEr
         arguments: arguments.iter().map(in_project).collect(),
         prompt: None,
         cwd: cwd.and_then(|cwd| relative(&cwd, project)),
+        toolchain: Some(ToolchainRule::Follow),
         environment,
         paths,
     })
+}
+
+/// Program as the case names it: a name of PATH where that means the same file, so that each machine finds its own.
+fn named(typed: &str, project: &Path, search_path: Option<&OsStr>) -> Result<String, UsageError> {
+    if !typed.contains('/') {
+        return Ok(typed.to_owned());
+    }
+    let path: PathBuf = absolute(Path::new(typed))?.components().collect();
+    if let Some(in_project) = relative(&path, project) {
+        return Ok(in_project);
+    }
+    let name = path.file_name().unwrap_or_default();
+    let is_found = !is_system(&path) && in_path(name, search_path).as_deref() == Some(&*path);
+    Ok(match name.to_str() {
+        Some(name) if is_found => name.to_owned(),
+        Some(_) | None => path.display().to_string(),
+    })
+}
+
+/// Notes about paths that another machine may lack.
+fn notes(client: &InlineClient) -> Vec<String> {
+    let words = [&client.program].into_iter().chain(&client.arguments);
+    let is_foreign = |word: &&String| word.starts_with('/') && !is_system(Path::new(word));
+    words
+        .filter(is_foreign)
+        .map(|word| {
+            format!(
+                "{} is a path of this machine; the case runs elsewhere if its client is in the project or in PATH",
+                shown_path(Path::new(word))
+            )
+        })
+        .collect()
 }
 
 /// Path below the project, with its placeholder.

@@ -35,4 +35,5 @@ mod real_client;
 mod selftest;
 mod structure;
 mod teardown;
+mod toolchains;
 mod unseen;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use scenario::closed_set;
+
 use crate::policy::{Invocation, PathRule};
 use crate::profile::template::{Piece, pieces};
 
@@ -9,6 +11,14 @@ use crate::profile::template::{Piece, pieces};
 pub const PROJECT: &str = "project";
 /// Placeholder for the prompt.
 const PROMPT: &str = "prompt";
+
+closed_set! {
+    /// Treatment of the toolchain of a client.
+    pub enum ToolchainRule {
+        /// Follow the program to its interpreter, and show the roots that it leads to on this machine.
+        Follow = "follow",
+    }
+}
 
 /// Client of a case without a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +31,8 @@ pub struct InlineClient {
     pub prompt: Option<String>,
     /// Working directory; `None` selects an empty directory of the sandbox.
     pub cwd: Option<String>,
+    /// Treatment of the toolchain; `None` shows only what the other keys name.
+    pub toolchain: Option<ToolchainRule>,
     /// Environment, beside that of every program.
     pub environment: Vec<InlineVariable>,
     /// Host paths that the client sees; may have `{project}`.

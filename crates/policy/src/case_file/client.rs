@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::case::client::{InlineClient, InlineVariable, PROJECT, VariableValue};
+use model::case::client::{InlineClient, InlineVariable, PROJECT, ToolchainRule, VariableValue};
 use model::profile::template::{Piece, pieces};
 use model::quote::{known_words, quoted};
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use toml::Spanned;
 use crate::error::Flaw;
 use crate::schema::{Sentence, Text, VariableName, Word};
 use crate::values::{
-    PathRuleFile, check_variable_name, path_rules, reject_repeated, sentence, word,
+    PathRuleFile, check_variable_name, one_of, path_rules, reject_repeated, sentence, word,
 };
 
 /// Placeholders of the client's texts that a run fills in.
@@ -39,6 +39,9 @@ pub(super) struct ClientFile {
     /// Working directory, read-only and shown; without this key, an empty directory of the sandbox.
     #[schemars(with = "Option<Text>")]
     cwd: Option<Spanned<String>>,
+    /// Directories of interpreters: `follow` shows the roots that the program leads to, found anew on each machine.
+    #[schemars(with = "Option<ToolchainRule>")]
+    toolchain: Option<Spanned<String>>,
     /// Environment, beside PATH, HOME, TMPDIR, LANG and TERM.
     #[serde(default)]
     environment: Vec<VariableFile>,
@@ -109,12 +112,15 @@ pub(super) fn parsed(file: ClientFile) -> Result<InlineClient, Flaw> {
     };
     let cwd = file.cwd.map(path).transpose()?;
     let rules = file.paths.into_iter().map(PathRuleFile::from);
+    let toolchain = file.toolchain.as_ref();
+    let toolchain = toolchain.map(|word| one_of(word, &ToolchainRule::ALL, ToolchainRule::word));
     let prompt = file.prompt.map(super::not_empty).transpose()?;
     Ok(InlineClient {
         program: path(file.program)?.into_inner(),
         arguments,
         prompt,
         cwd: cwd.map(Spanned::into_inner),
+        toolchain: toolchain.transpose()?,
         environment: environment(file.environment)?,
         paths: path_rules(rules, path)?,
     })
