@@ -86,6 +86,8 @@ pub(crate) enum PrepareError {
         resolved: String,
         what: &'static str,
     },
+    #[error("cannot show {path}: below /tmp, user {user} must own it and each directory above it")]
+    OthersTmp { path: String, user: u32 },
     #[error("user {user}, who runs the program, may not {what} {path}")]
     NoRight {
         path: String,
@@ -128,6 +130,7 @@ impl PrepareError {
             Self::Program { .. }
             | Self::Rule { .. }
             | Self::ForbiddenRule { .. }
+            | Self::OthersTmp { .. }
             | Self::Contradiction { .. }
             | Self::BehindLink { .. }
             | Self::NoRight { .. }

@@ -10,6 +10,7 @@
 mod abuse;
 mod audits;
 mod basics;
+mod below_tmp;
 mod browser;
 mod bundle;
 mod deviations;
