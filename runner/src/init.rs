@@ -8,10 +8,9 @@ use judge::observed::{Observed, observed};
 use model::case::expect::{NOT_REVIEWED, ProgramRule};
 use model::escape::visible;
 use model::evidence::{Evidence, Exit};
-use model::quote::shown_path;
+use model::quote::{shell_word, shown_path};
 use model::text::count;
 use model::time::rfc3339;
-use policy::write::{self, NewCase};
 use policy::{PolicyError, Reference};
 use thiserror::Error;
 
@@ -112,13 +111,12 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
         "Written by `runner init` on {date} from {}. Read each rule; change its reason once you have.",
         count(runs.len(), "run")
     )];
-    let text = write::case(&NewCase {
-        name: &request.name,
-        about: &about,
-        client: &request.client,
-        expect: &expect,
-        refused: &refused,
-    });
+    let asked = &request.new.attempts;
+    expect
+        .attempts
+        .retain(|rule| !asked.iter().any(|one| one.destination == rule.destination));
+    expect.attempts.splice(..0, asked.iter().cloned());
+    let text = request.new.text(&about, &expect, &refused);
     let path = shown_path(&request.file);
     let written = OpenOptions::new()
         .write(true)
@@ -138,7 +136,7 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
         "{path} has {}, none reviewed",
         count(entry.not_reviewed, "rule")
     ));
-    lines.push(format!("next: runner run {path}"));
+    lines.push(format!("next: runner run {}", shell_word(&request.file)));
     Ok(Written { lines, refused })
 }
 

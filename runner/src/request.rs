@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use model::case::{InlineClient, Tier};
+use model::case::{Expectations, InlineClient, Limits, Tier};
+use model::profile::ExpectedAttempt;
 use model::report::FindingKind;
 use policy::Reference;
 use policy::init::PolicyName;
+use policy::write::{self, NewCase};
 use report::{Form, Format};
 
 use crate::workload::Workload;
@@ -85,12 +87,48 @@ pub(crate) struct InitRequest {
     pub runs: u8,
     /// The file to write.
     pub file: PathBuf,
-    /// Client of the case.
-    pub client: InlineClient,
+    /// Content of the file, beside its expectations.
+    pub new: NewFile,
+    /// Lines about project and client for the user.
+    pub notes: Vec<String>,
+}
+
+/// A new case file, without expectations.
+#[derive(Debug)]
+pub(crate) struct NewFile {
     /// Name of the case.
     pub name: String,
-    /// Lines about the client for the user.
-    pub notes: Vec<String>,
+    /// Client of the case.
+    pub client: InlineClient,
+    /// Name of the stub's scenario; `None` for the usual answer.
+    pub scenario: Option<String>,
+    /// Accepted kinds of isolation.
+    pub tiers: Vec<Tier>,
+    /// Limits of a run.
+    pub limits: Limits,
+    /// Attempts that options expect.
+    pub attempts: Vec<ExpectedAttempt>,
+}
+
+impl NewFile {
+    /// Returns the text of the file.
+    pub(crate) fn text(
+        &self,
+        about: &[String],
+        expect: &Expectations,
+        refused: &[String],
+    ) -> String {
+        write::case(&NewCase {
+            name: &self.name,
+            about,
+            client: &self.client,
+            scenario: self.scenario.as_deref(),
+            tiers: &self.tiers,
+            limits: &self.limits,
+            expect,
+            refused,
+        })
+    }
 }
 
 /// The program under test.

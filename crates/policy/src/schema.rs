@@ -62,6 +62,9 @@ value! {
         "examples": ["/usr/lib/node"],
     }
 
+    /// Way up from the directory of a file.
+    Upwards => { "type": "string", "pattern": r"^\.\.(/\.\.)*$" }
+
     /// Path relative to the home, temporary or working directory.
     TreePath => {
         "type": "string",

@@ -2,9 +2,11 @@
 
 use model::case::client::{InlineVariable, VariableValue};
 use model::case::expect::{Auth, ExpectedExit, Order, Records, RequestRule};
-use model::case::{Count, Expectations, InlineClient, PathRule, Presence};
+use model::case::{Count, Expectations, InlineClient, Limits, PathRule, Presence, Tier};
 use model::escape::visible;
 use model::profile::{ExpectedFile, Files};
+
+use crate::limits::unusual;
 
 /// A case to write.
 #[derive(Debug)]
@@ -15,6 +17,12 @@ pub struct NewCase<'a> {
     pub about: &'a [String],
     /// Client of the case.
     pub client: &'a InlineClient,
+    /// Name of the stub's scenario; `None` for the usual answer.
+    pub scenario: Option<&'a str>,
+    /// Accepted kinds of isolation.
+    pub tiers: &'a [Tier],
+    /// Limits, of which the file has those that are not the usual ones.
+    pub limits: &'a Limits,
     /// Expectations.
     pub expect: &'a Expectations,
     /// Behaviour without a rule, for a comment at the end.
@@ -30,6 +38,26 @@ pub fn case(case: &NewCase<'_>) -> String {
         text.comment(line);
     }
     client(&mut text, case.client);
+    if let Some(scenario) = case.scenario {
+        text.table("[stub]");
+        text.key("scenario", scenario);
+    }
+    if case.tiers != Tier::ALL {
+        text.table("[sandbox]");
+        let words: Vec<String> = case
+            .tiers
+            .iter()
+            .map(|tier| tier.word().to_owned())
+            .collect();
+        text.line(&format!("tiers = {}", list(&words)));
+    }
+    let limits = unusual(case.limits);
+    if !limits.is_empty() {
+        text.table("[sandbox.limits]");
+        for (name, value) in limits {
+            text.line(&format!("{name} = {value}"));
+        }
+    }
     expect(&mut text, case.expect);
     if !case.refused.is_empty() {
         text.blank();
@@ -89,6 +117,9 @@ fn count(count: Count) -> String {
 
 fn client(text: &mut Text, client: &InlineClient) {
     text.table("[client]");
+    if let Some(project) = &client.project {
+        text.key("project", project);
+    }
     text.key("program", &client.program);
     text.line(&format!("arguments = {}", list(&client.arguments)));
     if let Some(prompt) = &client.prompt {
@@ -96,6 +127,9 @@ fn client(text: &mut Text, client: &InlineClient) {
     }
     if let Some(cwd) = &client.cwd {
         text.key("cwd", cwd);
+    }
+    if let Some(stdin) = &client.stdin {
+        text.key("stdin", stdin);
     }
     if let Some(toolchain) = client.toolchain {
         text.key("toolchain", toolchain.word());

@@ -14,6 +14,18 @@ pub(crate) enum UsageError {
     /// The case could not be read.
     #[error("cannot use the case")]
     Case(#[source] PolicyError),
+    /// The command line of `runner init` makes no case.
+    #[error("no case can hold this command line")]
+    NoCase(#[source] PolicyError),
+    /// Standard input that a case cannot name.
+    #[error("cannot write the standard input of the runner into a case")]
+    InheritedInput,
+    /// The project of a case is a home.
+    #[error("cannot show {path} as {{project}}: it is a whole home, or holds one")]
+    HomeAsProject {
+        /// The path, escaped.
+        path: String,
+    },
     /// The profile could not be read.
     #[error("cannot use the profile")]
     Profile(#[source] PolicyError),
@@ -144,7 +156,11 @@ impl UsageError {
     /// Advice for the user, in one line.
     pub(crate) fn hint(&self) -> String {
         match self {
-            Self::Case(error) | Self::Profile(error) => error.hint(),
+            Self::Case(error) | Self::Profile(error) | Self::NoCase(error) => error.hint(),
+            Self::InheritedInput => "save it to a file, and name that with --stdin".into(),
+            Self::HomeAsProject { .. } => {
+                "move the case and its client to a directory of their own".into()
+            }
             Self::Limit(error) => error.hint.clone(),
             Self::Unspelt(_) => {
                 "add [[arguments]] for it to the profile, or choose another profile".into()

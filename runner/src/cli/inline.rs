@@ -9,12 +9,13 @@ use model::case::client::{ToolchainRule, VariableValue};
 use model::case::expect::ProgramRule;
 use model::case::{Access, Case, Expectations, InlineClient, PathRule, Presence, Source};
 use model::profile::{Cases, Variable};
+use model::quote::shown_path;
 
 use super::audit::put_first_in_path;
 use super::{UsageError, host};
 use crate::audit::{Caller, inside, show_program};
 use crate::home_dirs::HomeDirs;
-use crate::request::ClientProgram;
+use crate::request::{ClientProgram, StdinChoice};
 use crate::toolchain::{self, Machine};
 use crate::workload::Workload;
 
@@ -30,7 +31,7 @@ pub(super) fn workload(
     search_path: Option<&OsStr>,
 ) -> Result<(Workload, ClientProgram), UsageError> {
     let policy = policy::audit().map_err(UsageError::Case)?;
-    let project = project(&case.origin.source)?;
+    let project = project(&case.origin.source, client)?;
     let fill = |text: &str| client.fill(text, &project);
     let program = fill(&client.program);
     let mut sandbox = case.sandbox.clone();
@@ -100,7 +101,7 @@ fn show_paths(
     rules: &mut Vec<PathRule>,
 ) -> Result<Option<PathBuf>, UsageError> {
     for rule in &client.paths {
-        let path = plain(&client.fill(&rule.path.to_string_lossy(), project))?;
+        let path = shown(&rule.path.to_string_lossy(), client, project)?;
         let rule = PathRule {
             path,
             ..rule.clone()
@@ -108,7 +109,7 @@ fn show_paths(
         host::add_rule(rules, rule);
     }
     let directory = client.cwd.as_deref();
-    let directory = directory.map(|cwd| plain(&client.fill(cwd, project)));
+    let directory = directory.map(|cwd| shown(cwd, client, project));
     let directory = directory.transpose()?;
     let hidden = directory.as_ref();
     if let Some(directory) = hidden.filter(|cwd| inside(cwd, rules).is_none()) {
@@ -155,14 +156,38 @@ fn expect_interpreters(expect: &mut Expectations, interpreters: &[PathBuf]) {
     }));
 }
 
-/// Directory of the case file, absolute.
-fn project(source: &Source) -> Result<PathBuf, UsageError> {
+/// Standard input that the case names.
+pub(super) fn stdin(case: &Case, client: &InlineClient) -> Result<StdinChoice, UsageError> {
+    let Some(file) = &client.stdin else {
+        return Ok(StdinChoice::Nothing);
+    };
+    let project = project(&case.origin.source, client)?;
+    Ok(StdinChoice::File(client.fill(file, &project).into()))
+}
+
+/// Project of the client, absolute and without links.
+fn project(source: &Source, client: &InlineClient) -> Result<PathBuf, UsageError> {
     let file = match source {
         Source::File(file) => file.as_path(),
         Source::BuiltIn => Path::new("."),
     };
     let whole = host::absolute(file)?;
-    host::canonical(whole.parent().unwrap_or(&whole))
+    let own = host::canonical(whole.parent().unwrap_or(&whole))?;
+    match &client.project {
+        Some(upwards) => host::canonical(&own.join(upwards)),
+        None => Ok(own),
+    }
+}
+
+/// Path of a rule. A case that is copied into a home shows no whole home.
+fn shown(text: &str, client: &InlineClient, project: &Path) -> Result<PathBuf, UsageError> {
+    let path = plain(&client.fill(text, project))?;
+    if text.starts_with("{project}") && HomeDirs::of_caller().are_in(&path) {
+        return Err(UsageError::HomeAsProject {
+            path: shown_path(&path),
+        });
+    }
+    Ok(path)
 }
 
 /// Path of a rule, absolute and plain.

@@ -162,6 +162,10 @@ fn run_request(
     if let Some(name) = &options.stub {
         case.stub = scenario(name)?;
     }
+    let of_case = match &case.client {
+        Some(client) if options.stdin.is_none() => inline::stdin(&case, client)?,
+        Some(_) | None => StdinChoice::Nothing,
+    };
     let (workload, client) = match case.client.clone() {
         Some(client) => {
             reject_profile(&options)?;
@@ -177,7 +181,7 @@ fn run_request(
         isolation,
         timeout: options.timeout,
         limits: options.limit,
-        stdin: stdin(options.stdin, StdinChoice::Nothing),
+        stdin: stdin(options.stdin, of_case),
         out: options.out,
         baseline: baseline(options.baseline, options.update_baseline),
         fail_on: Vec::new(),

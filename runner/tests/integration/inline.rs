@@ -270,22 +270,6 @@ fn init_escapes_the_names_in_its_notes() {
 }
 
 #[test]
-fn init_names_the_value_that_no_case_can_have() {
-    let made = tempfile::tempdir().unwrap();
-    let output = init(&made, &["/bin/true", "{unknown}"]);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(
-        told.contains("expected a known placeholder, found `{unknown}`"),
-        "{told}"
-    );
-    assert!(made.path().join("made.toml").exists());
-    // Its twin without the word.
-    let made = tempfile::tempdir().unwrap();
-    assert_eq!(init(&made, &["/bin/true"]).status.code(), Some(0));
-}
-
-#[test]
 fn rules_that_nobody_has_reviewed_are_in_the_headline_and_can_be_refused() {
     needs_program!("/usr/bin/python3");
     let made = project("", "");

@@ -25,6 +25,7 @@ mod inline;
 mod killed;
 mod kit;
 mod lookups;
+mod made;
 mod names;
 mod outside;
 mod policies;
