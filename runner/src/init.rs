@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::time::SystemTime;
 
-use judge::observed::{Observed, observed};
+use judge::observed::observed;
 use model::case::expect::{NOT_REVIEWED, ProgramRule};
 use model::escape::visible;
 use model::evidence::{Evidence, Exit};
@@ -95,10 +95,8 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     let date = now.get(..10).unwrap_or(&now);
     let reason = format!("seen on {date}, {NOT_REVIEWED}");
     let runs: Vec<&Evidence> = runs.iter().collect();
-    let Observed {
-        mut expect,
-        refused,
-    } = observed(&runs, &reason);
+    let mut observed = observed(&runs, &reason);
+    let expect = &mut observed.expect;
     // Interpreters are found anew by each run, at paths of its machine.
     let interpreters = request.run.workload.expected_programs();
     let is_interpreter =
@@ -116,7 +114,7 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
         .attempts
         .retain(|rule| !asked.iter().any(|one| one.destination == rule.destination));
     expect.attempts.splice(..0, asked.iter().cloned());
-    let text = request.new.text(&about, &expect, &refused);
+    let text = request.new.text(&about, &observed);
     let path = shown_path(&request.file);
     let written = OpenOptions::new()
         .write(true)
@@ -137,7 +135,10 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
         count(entry.not_reviewed, "rule")
     ));
     lines.push(format!("next: runner run {}", shell_word(&request.file)));
-    Ok(Written { lines, refused })
+    Ok(Written {
+        lines,
+        refused: observed.refused,
+    })
 }
 
 /// Describes an end that is probably not the one to expect.

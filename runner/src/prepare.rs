@@ -17,7 +17,6 @@ use model::case::{Limits, Tier};
 use model::layout::PROGRAM_DIRECTORY;
 use model::profile::{Surroundings, Unspelt, filled};
 use model::quote::shown_path;
-use model::report::Purpose;
 use model::secret::{Belongs, SecretScanner};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
@@ -201,7 +200,7 @@ pub(crate) fn prepare(
         process_limit: limits.processes,
         probe: targets.plan(paths),
         // Lookups are reported by paths of a root that is the client's own.
-        lookups: workload.purpose() == Purpose::Audit && tier == Tier::Namespace,
+        lookups: request.lookups && tier == Tier::Namespace,
         #[cfg(feature = "weaken")]
         weakened: sandbox::weaken::from_env(),
     };

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use model::case::{Expectations, InlineClient, Limits, Tier};
+use judge::observed::Observed;
+use model::case::{InlineClient, Limits, Tier};
 use model::profile::ExpectedAttempt;
-use model::report::FindingKind;
+use model::report::{FindingKind, Purpose};
 use policy::Reference;
 use policy::init::PolicyName;
 use policy::write::{self, NewCase};
@@ -36,6 +37,8 @@ pub(crate) struct RunRequest {
     pub stdin: StdinChoice,
     /// Directory for the evidence.
     pub out: Option<PathBuf>,
+    /// True if the paths that the program looked for are recorded.
+    pub lookups: bool,
     /// The lock file to compare or to write.
     pub baseline: Option<Baseline>,
     /// Kinds of findings that fail an audit; empty without that gate.
@@ -54,6 +57,7 @@ impl RunRequest {
         isolation: IsolationChoice,
     ) -> Self {
         Self {
+            lookups: workload.purpose() == Purpose::Audit,
             workload,
             client,
             reports: Vec::new(),
@@ -112,12 +116,7 @@ pub(crate) struct NewFile {
 
 impl NewFile {
     /// Returns the text of the file.
-    pub(crate) fn text(
-        &self,
-        about: &[String],
-        expect: &Expectations,
-        refused: &[String],
-    ) -> String {
+    pub(crate) fn text(&self, about: &[String], observed: &Observed) -> String {
         write::case(&NewCase {
             name: &self.name,
             about,
@@ -125,8 +124,9 @@ impl NewFile {
             scenario: self.scenario.as_deref(),
             tiers: &self.tiers,
             limits: &self.limits,
-            expect,
-            refused,
+            expect: &observed.expect,
+            withheld: &observed.withheld,
+            refused: &observed.refused,
         })
     }
 }

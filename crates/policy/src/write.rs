@@ -25,6 +25,8 @@ pub struct NewCase<'a> {
     pub limits: &'a Limits,
     /// Expectations.
     pub expect: &'a Expectations,
+    /// Rules that only a person may add, for a comment at the end.
+    pub withheld: &'a Expectations,
     /// Behaviour without a rule, for a comment at the end.
     pub refused: &'a [String],
 }
@@ -64,6 +66,19 @@ pub fn case(case: &NewCase<'_>) -> String {
         text.comment("No rule can accept the following, which the runs showed:");
         for line in case.refused {
             text.comment(&format!("- {line}"));
+        }
+    }
+    let mut withheld = Text::default();
+    case.withheld
+        .files
+        .iter()
+        .for_each(|files| file_rules(&mut withheld, files));
+    attempts(&mut withheld, case.withheld);
+    if !withheld.0.is_empty() {
+        text.blank();
+        text.comment("Rules that only you can allow: remove the # of each line, and give a reason of your own.");
+        for line in withheld.0.lines().skip(1) {
+            text.line(&format!("#{line}"));
         }
     }
     text.0
@@ -203,6 +218,10 @@ fn expect(text: &mut Text, expect: &Expectations) {
             text.key("reason", &rule.reason);
         }
     }
+    attempts(text, expect);
+}
+
+fn attempts(text: &mut Text, expect: &Expectations) {
     for rule in &expect.attempts {
         text.table("[[expect.attempts.rule]]");
         text.key("destination", &rule.destination.to_string());
@@ -241,6 +260,10 @@ fn expected_files(text: &mut Text, files: &Files) {
     text.blank();
     text.comment("Files that the client leaves, and no others.");
     text.line("[expect.files]");
+    file_rules(text, files);
+}
+
+fn file_rules(text: &mut Text, files: &Files) {
     for rule in &files.expected {
         text.table("[[expect.files.rule]]");
         place(text, rule);
@@ -248,6 +271,9 @@ fn expected_files(text: &mut Text, files: &Files) {
             text.key("mode", &format!("{mode:04o}"));
         }
         text.line(&count(rule.count));
+        if rule.may_hold_credential {
+            text.line("may_hold_credential = true");
+        }
         text.key("reason", &rule.reason);
     }
     for rule in &files.transient {

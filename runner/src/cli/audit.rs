@@ -67,6 +67,7 @@ pub(super) fn request(
         limits: options.limit,
         stdin: stdin(options.stdin, default_stdin()),
         out: options.out,
+        lookups: true,
         baseline: baseline(options.baseline, options.update_baseline),
         fail_on: options.fail_on.map_or_else(Vec::new, |FailOn(kinds)| kinds),
         keep_home: options.keep_home,

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
+use judge::observed::Observed;
 use model::case::{Case, Expectations, Origin, Outline, SandboxRules, Source, Tier};
 use model::quote::shown_path;
 use policy::Reference;
@@ -88,6 +89,8 @@ pub(super) fn request(
     Ok(InitRequest {
         run: RunRequest {
             stdin,
+            // Sensitive paths that it looks for are named.
+            lookups: true,
             use_cache: true,
             ..RunRequest::for_evidence(workload, program, isolation)
         },
@@ -103,7 +106,7 @@ const OF_OPTION: &str = "asked for when the case was made";
 
 /// Refuses a command line that no case can hold, such as an argument with an unknown placeholder.
 fn check(new: &NewFile, file: &Path) -> Result<(), UsageError> {
-    let text = new.text(&[], &Expectations::default(), &[]);
+    let text = new.text(&[], &Observed::default());
     let checked = policy::check_text(file, text).map_err(UsageError::NoCase);
     checked.map(drop)
 }

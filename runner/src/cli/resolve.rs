@@ -183,6 +183,7 @@ fn run_request(
         limits: options.limit,
         stdin: stdin(options.stdin, of_case),
         out: options.out,
+        lookups: false,
         baseline: baseline(options.baseline, options.update_baseline),
         fail_on: Vec::new(),
         keep_home: options.keep_home,
