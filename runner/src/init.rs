@@ -101,10 +101,13 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     let interpreters = request.run.workload.expected_programs();
     let is_interpreter =
         |rule: &ProgramRule| interpreters.iter().any(|one| one.program == rule.program);
-    expect
-        .programs
-        .iter_mut()
-        .for_each(|rules| rules.retain(|rule| !is_interpreter(rule)));
+    let project = request.project.to_string_lossy();
+    if let Some(rules) = &mut expect.programs {
+        rules.retain(|rule| !is_interpreter(rule));
+        for rule in rules {
+            rule.program = rule.program.without(&project);
+        }
+    }
     let about = [format!(
         "Written by `runner init` on {date} from {}. Read each rule; change its reason once you have.",
         count(runs.len(), "run")

@@ -91,6 +91,8 @@ pub(crate) struct InitRequest {
     pub runs: u8,
     /// The file to write.
     pub file: PathBuf,
+    /// Project of the case, without links.
+    pub project: PathBuf,
     /// Content of the file, beside its expectations.
     pub new: NewFile,
     /// Lines about project and client for the user.

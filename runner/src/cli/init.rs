@@ -96,6 +96,7 @@ pub(super) fn request(
         },
         runs: options.runs,
         file,
+        project: project.root,
         new,
         notes,
     })

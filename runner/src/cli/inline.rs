@@ -41,6 +41,9 @@ pub(super) fn workload(
     let (mut path, mut file) = ClientProgram::locate(Path::new(&program), search_path)?;
     let mut environment = policy.environment;
     let mut expect = case.expect.clone();
+    for rule in expect.programs.iter_mut().flatten() {
+        rule.program = rule.program.filled(&project.to_string_lossy());
+    }
     if client.toolchain == Some(ToolchainRule::Follow) {
         let of_case = asked.iter().find(|variable| variable.name == "PATH");
         let machine = Machine {

@@ -108,6 +108,30 @@ fn directory_without_a_mark_is_the_project() {
 }
 
 #[test]
+fn program_of_the_project_is_found_in_that_of_the_run() {
+    needs_sandbox!();
+    let script = "#!/bin/sh\n";
+    let (from, to) = (
+        tree(&[("bin/helper", script)]),
+        tree(&[("bin/helper", script)]),
+    );
+    let output = init(from.path(), &["made.toml"], "./bin/helper; $PWD/bin/helper");
+    let case = made(&output, &from.path().join("made.toml"));
+    assert!(
+        case.contains("program = \"{project}/bin/helper\""),
+        "{case}"
+    );
+    let run = |case: &str| {
+        fs::write(to.path().join("made.toml"), case).unwrap();
+        let run = Run::case("run").argument(to.path().join("made.toml"));
+        run.as_ordinary_user().json()
+    };
+    run(&case).assert_passed();
+    let other = case.replace("{project}/bin/helper", "{project}/bin/other");
+    run(&other).assert_fails(&["process/programs"]);
+}
+
+#[test]
 fn home_is_no_project() {
     needs_sandbox!();
     let home = tree(&[(".git", "/"), ("data", "text\n"), ("sub/data", "text\n")]);
