@@ -13,6 +13,7 @@ use model::case::{Access, PathRule, Presence};
 use policy::may_be_shown;
 
 use crate::home_dirs::{HomeDirs, spellings};
+use crate::own_tmp::{self, Owner};
 
 /// The caller's directories, which an audit does not show without being asked.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,7 +77,8 @@ pub(crate) fn inside(path: &Path, rules: &[PathRule]) -> Option<PathBuf> {
 }
 
 impl Caller<'_> {
-    /// False for the current directory, a home, and each directory above them, by any of their names.
+    /// False for the current directory, a home, and each directory above them, by any of their names, and for another
+    /// user's directory below /tmp.
     fn may_show(self, directory: &Path) -> bool {
         let names = spellings(directory);
         let current = self.directory.map(spellings).unwrap_or_default();
@@ -84,6 +86,12 @@ impl Caller<'_> {
         names.iter().all(|name| may_be_shown(name))
             && !names.iter().any(holds_current)
             && !HomeDirs::known(self.home).are_in(directory)
+            && names.iter().all(|name| {
+                matches!(
+                    own_tmp::owner(name),
+                    Ok(Owner::Elsewhere | Owner::Caller(..))
+                )
+            })
     }
 }
 

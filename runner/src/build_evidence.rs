@@ -29,7 +29,7 @@ use crate::audit::Caller;
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::inode_count::{made_and_gone, next_number};
 use crate::collect::output::Boundaries;
-use crate::collect::{Capture, limit};
+use crate::collect::{Capture, limit, mount_points};
 use crate::lookups::{self, Comparison};
 use crate::prepare::Prepared;
 use crate::workload::Workload;
@@ -179,6 +179,19 @@ fn walk(
     for ((root, tree), first) in trees.into_each().into_iter().zip(first_numbers) {
         let last = first.and_then(|_| next_number(&tree, plan.identity));
         found.objects.clear();
+        let own = match root {
+            Root::Tmp => plan.root.names_in_tmp(),
+            Root::Home | Root::Work => Vec::new(),
+        };
+        if let Err(errno) = mount_points::remove(&tree, &own, plan.identity) {
+            found.gaps.push(Gap {
+                what: GapKind::Files,
+                detail: format!(
+                    "the sandbox's own mount points in {TMP} cannot be removed: {errno:?}"
+                ),
+            });
+            continue;
+        }
         files::walk(root, tree, secrets, bounds, &mut found);
         // After an incomplete walk, objects that were not visited would count as removed.
         let present = found.gaps.is_empty().then_some(found.objects.len() as u64);

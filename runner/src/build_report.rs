@@ -319,7 +319,16 @@ fn expected(expect: &Expectations) -> Vec<WiderRule> {
 
 fn allowed_file(file: &ExpectedFile) -> WiderRule {
     WiderRule {
-        rule: format!("{} in {} is no finding", file.path, file.root.word()),
+        rule: format!(
+            "{} in {} is no finding{}",
+            file.path,
+            file.root.word(),
+            if file.may_hold_credential {
+                ", also with the credential in it"
+            } else {
+                ""
+            }
+        ),
         reason: file.reason.clone(),
     }
 }

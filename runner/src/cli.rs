@@ -248,15 +248,27 @@ pub(crate) struct InitOptions {
     /// Let the program run what it writes to its home, tmp or work directory. May be given again
     #[arg(long, value_name = "DIRECTORY", value_parser = values::tree(), help_heading = help::SANDBOX)]
     pub allow_exec: Vec<Root>,
+    /// Scenario of the provider stub, which the case names; `runner policy list` lists them
+    #[arg(long, value_name = "SCENARIO", help_heading = help::PROGRAM)]
+    pub stub: Option<String>,
+    /// Standard input of the program, which the case names: a file, or `none` [default: none]
+    #[arg(long, value_name = "FILE|none", help_heading = help::PROGRAM)]
+    pub stdin: Option<OsString>,
+    /// Expect attempts at a destination, such as name:example.com or inet:192.0.2.1:443; they stay blocked
+    #[arg(long, value_name = "DESTINATION", help_heading = help::SANDBOX)]
+    pub allow_attempt: Vec<AttemptDestination>,
     /// Number of runs, 1 to 20; what differs between them becomes a pattern
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=20), help_heading = help::SANDBOX)]
     pub runs: u8,
-    /// Network isolation of the sandbox; no run is without one
+    /// Network isolation of the sandbox, which the case demands; no run is without one
     #[arg(long, value_enum, value_name = "ISOLATION", default_value_t, help_heading = help::SANDBOX)]
     pub isolation: IsolationArgument,
-    /// Wall time of each run, such as 60s or 5min [default: 60s]
+    /// Wall time of each run, such as 60s or 5min; the processor time grows with it [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
+    /// Set a limit of the case, such as memory=64TiB or cpu_time=2h. May be given again
+    #[arg(long, value_name = "NAME=VALUE", help_heading = help::SANDBOX)]
+    pub limit: Vec<String>,
 }
 
 // The options of `runner doctor`.

@@ -12,6 +12,7 @@ pub(crate) mod files;
 pub(crate) mod home_copy;
 pub(crate) mod inode_count;
 pub(crate) mod limit;
+pub(crate) mod mount_points;
 pub(crate) mod output;
 mod passthrough;
 mod pipes;

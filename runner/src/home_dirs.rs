@@ -33,6 +33,11 @@ impl HomeDirs {
         )
     }
 
+    /// Collects the homes that HOME and /etc/passwd name.
+    pub(crate) fn of_caller() -> Self {
+        Self::known(std::env::var_os("HOME").as_deref().map(Path::new))
+    }
+
     /// True if `path`, or its target, is a home directory or a directory above one.
     pub(crate) fn are_in(&self, path: &Path) -> bool {
         let parents = spellings(Path::new(PARENT));

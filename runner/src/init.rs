@@ -4,14 +4,13 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::time::SystemTime;
 
-use judge::observed::{Observed, observed};
-use model::case::expect::NOT_REVIEWED;
+use judge::observed::observed;
+use model::case::expect::{NOT_REVIEWED, ProgramRule};
 use model::escape::visible;
 use model::evidence::{Evidence, Exit};
-use model::quote::shown_path;
+use model::quote::{shell_word, shown_path};
 use model::text::count;
 use model::time::rfc3339;
-use policy::write::{self, NewCase};
 use policy::{PolicyError, Reference};
 use thiserror::Error;
 
@@ -96,19 +95,29 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     let date = now.get(..10).unwrap_or(&now);
     let reason = format!("seen on {date}, {NOT_REVIEWED}");
     let runs: Vec<&Evidence> = runs.iter().collect();
-    let Observed { expect, refused } = observed(&runs, &reason);
+    let mut observed = observed(&runs, &reason);
+    let expect = &mut observed.expect;
+    // Interpreters are found anew by each run, at paths of its machine.
+    let interpreters = request.run.workload.expected_programs();
+    let is_interpreter =
+        |rule: &ProgramRule| interpreters.iter().any(|one| one.program == rule.program);
+    let project = request.project.to_string_lossy();
+    if let Some(rules) = &mut expect.programs {
+        rules.retain(|rule| !is_interpreter(rule));
+        for rule in rules {
+            rule.program = rule.program.without(&project);
+        }
+    }
     let about = [format!(
         "Written by `runner init` on {date} from {}. Read each rule; change its reason once you have.",
         count(runs.len(), "run")
     )];
-    let text = write::case(&NewCase {
-        name: &request.name,
-        about: &about,
-        client: &request.client,
-        exec: &request.run.workload.sandbox().exec,
-        expect: &expect,
-        refused: &refused,
-    });
+    let asked = &request.new.attempts;
+    expect
+        .attempts
+        .retain(|rule| !asked.iter().any(|one| one.destination == rule.destination));
+    expect.attempts.splice(..0, asked.iter().cloned());
+    let text = request.new.text(&about, &observed);
     let path = shown_path(&request.file);
     let written = OpenOptions::new()
         .write(true)
@@ -123,12 +132,16 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     let entry = written.map_err(InitError::Unreadable)?;
     let mut lines: Vec<String> = runs.iter().filter_map(|run| unsuccessful(run)).collect();
     lines.dedup();
+    lines.extend(request.notes.iter().cloned());
     lines.push(format!(
         "{path} has {}, none reviewed",
         count(entry.not_reviewed, "rule")
     ));
-    lines.push(format!("next: runner run {path}"));
-    Ok(Written { lines, refused })
+    lines.push(format!("next: runner run {}", shell_word(&request.file)));
+    Ok(Written {
+        lines,
+        refused: observed.refused,
+    })
 }
 
 /// Describes an end that is probably not the one to expect.

@@ -10,8 +10,9 @@
 //! | [`cli`], [`request`] | options as typed, and the requests that they mean |
 //! | [`version`] | version, commit and build id of the executable |
 //! | [`program`] | entry point of each process, exit codes, messages on standard error |
-//! | [`workload`], [`audit`], [`home_dirs`] | a client under a case or an audited program, and the paths that it is shown |
+//! | [`workload`], [`audit`], [`home_dirs`], [`own_tmp`] | a client under a case or an audited program, and the paths that it is shown |
 //! | [`prepare`] | paths resolved, the credential made, the sandbox's plan |
+//! | [`shebang`], [`toolchain`] | first lines of scripts, and the directories that the start of a program needs |
 //! | [`startable`] | programs that cannot start inside, with the option that helps |
 //! | [`provider`] | the stub inside the sandbox |
 //! | [`run`](mod@run), [`collect`] | the pipeline, and its event loop |
@@ -44,6 +45,7 @@ mod home_dirs;
 mod init;
 mod lookups;
 mod output;
+mod own_tmp;
 mod policy_command;
 mod prepare;
 mod program;
@@ -54,7 +56,9 @@ mod run;
 #[cfg(test)]
 mod schema_tests;
 pub mod selftest;
+mod shebang;
 mod startable;
+mod toolchain;
 mod version;
 mod workload;
 

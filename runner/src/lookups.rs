@@ -157,7 +157,7 @@ fn absent(
     let is_in = |tree: &&str| wanted.path.starts_with(tree);
     let tree = [HOME, WORK, TMP].into_iter().find(is_in)?;
     // Programs probe many names of temporary files. Only one that the caller has is of interest.
-    if tree == TMP && view.on_host(&wanted.path).is_none() {
+    if tree == TMP && (view.on_host(&wanted.path).is_none() || view.is_shown(&wanted.path)) {
         return None;
     }
     let shown = secrets.redact(&printable(wanted.path.as_os_str().as_encoded_bytes()));

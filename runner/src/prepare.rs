@@ -85,6 +85,8 @@ pub(crate) enum PrepareError {
         resolved: String,
         what: &'static str,
     },
+    #[error("cannot show {path}: below /tmp, user {user} must own it and each directory above it")]
+    OthersTmp { path: String, user: u32 },
     #[error("user {user}, who runs the program, may not {what} {path}")]
     NoRight {
         path: String,
@@ -127,6 +129,7 @@ impl PrepareError {
             Self::Program { .. }
             | Self::Rule { .. }
             | Self::ForbiddenRule { .. }
+            | Self::OthersTmp { .. }
             | Self::Contradiction { .. }
             | Self::BehindLink { .. }
             | Self::NoRight { .. }
@@ -163,7 +166,7 @@ pub(crate) fn prepare(
     let identity = identity::for_caller(tier);
     let mut program_paths = binds::ProgramPaths::of(workload, &program_path);
     let bounds = binds::Bounds {
-        home_dirs: HomeDirs::known(std::env::var_os("HOME").as_deref().map(Path::new)),
+        home_dirs: HomeDirs::of_caller(),
         written,
         identity,
     };

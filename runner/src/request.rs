@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use model::case::{InlineClient, Tier};
+use judge::observed::Observed;
+use model::case::{InlineClient, Limits, Root, Tier};
+use model::profile::ExpectedAttempt;
 use model::report::{FindingKind, Purpose};
 use policy::Reference;
 use policy::init::PolicyName;
+use policy::write::{self, NewCase};
 use report::{Form, Format};
 
 use crate::workload::Workload;
@@ -113,10 +116,49 @@ pub(crate) struct InitRequest {
     pub runs: u8,
     /// The file to write.
     pub file: PathBuf,
-    /// Client of the case.
-    pub client: InlineClient,
+    /// Project of the case, without links.
+    pub project: PathBuf,
+    /// Content of the file, beside its expectations.
+    pub new: NewFile,
+    /// Lines about project and client for the user.
+    pub notes: Vec<String>,
+}
+
+/// A new case file, without expectations.
+#[derive(Debug)]
+pub(crate) struct NewFile {
     /// Name of the case.
     pub name: String,
+    /// Client of the case.
+    pub client: InlineClient,
+    /// Name of the stub's scenario; `None` for the usual answer.
+    pub scenario: Option<String>,
+    /// Accepted kinds of isolation.
+    pub tiers: Vec<Tier>,
+    /// Writable trees with programs.
+    pub exec: Vec<Root>,
+    /// Limits of a run.
+    pub limits: Limits,
+    /// Attempts that options expect.
+    pub attempts: Vec<ExpectedAttempt>,
+}
+
+impl NewFile {
+    /// Returns the text of the file.
+    pub(crate) fn text(&self, about: &[String], observed: &Observed) -> String {
+        write::case(&NewCase {
+            name: &self.name,
+            about,
+            client: &self.client,
+            scenario: self.scenario.as_deref(),
+            tiers: &self.tiers,
+            exec: &self.exec,
+            limits: &self.limits,
+            expect: &observed.expect,
+            withheld: &observed.withheld,
+            refused: &observed.refused,
+        })
+    }
 }
 
 /// The program under test.

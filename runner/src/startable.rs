@@ -5,10 +5,8 @@
 //! understand, because only the kernel decides.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _};
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use model::audit::ProgramLocation;
@@ -21,14 +19,12 @@ use report::Format;
 use sandbox::plan::Plan;
 use thiserror::Error;
 
+use crate::home_dirs::HomeDirs;
 use crate::lookups::{self, Inside};
 use crate::request::RunRequest;
+use crate::shebang::{MAX_SCRIPTS, Shebang, command_of_env, first_line};
+use crate::toolchain::{VENV, above_bin, root, too_wide};
 use crate::workload::Workload;
-
-/// Length of the first line that the kernel reads (BINPRM_BUF_SIZE).
-const FIRST_LINE: u64 = 256;
-/// Scripts whose interpreter is a script again, as in the kernel.
-const MAX_SCRIPTS: usize = 5;
 
 const LOADER: &str = "loader";
 
@@ -36,6 +32,8 @@ const LOADER: &str = "loader";
 const OF_PROFILE: &str = "[[paths]] of the profile";
 /// Table of path rules for a client inside a case.
 const OF_CASE: &str = "[[client.paths]] of the case (`--read` of `runner init`)";
+/// Key of a case whose client does not follow its toolchain.
+const UNFOLLOWED: &str = "toolchain = \"follow\"";
 
 /// A program that cannot start.
 #[derive(Debug, PartialEq, Eq, Error)]
@@ -58,7 +56,8 @@ struct Surroundings<'a> {
     /// PATH of the caller.
     callers_path: Option<OsString>,
     purpose: Purpose,
-    /// Table of path rules, for a judged program.
+    home_dirs: HomeDirs,
+    /// Table of path rules, or the key that adds them, for a judged program.
     rules: &'static str,
 }
 
@@ -109,19 +108,16 @@ pub(crate) fn diagnose(request: &RunRequest, plan: &Plan, file: &Path) -> Result
         environment: &plan.client.environment,
         callers_path: std::env::var_os("PATH"),
         purpose,
+        home_dirs: HomeDirs::of_caller(),
         rules: match request.workload {
-            Workload::Inline { .. } => OF_CASE,
+            Workload::Inline { ref case, .. } => match &case.client {
+                Some(client) if client.toolchain.is_none() => UNFOLLOWED,
+                Some(_) | None => OF_CASE,
+            },
             Workload::Client { .. } | Workload::Program(_) => OF_PROFILE,
         },
     };
     surroundings.check(path)
-}
-
-/// First line of a script.
-#[derive(Debug, PartialEq, Eq)]
-struct Shebang {
-    interpreter: PathBuf,
-    argument: Vec<u8>,
 }
 
 impl Surroundings<'_> {
@@ -290,7 +286,7 @@ impl Surroundings<'_> {
         {
             return Ok(());
         }
-        let environment = above_bin(program).map(|root| root.join("pyvenv.cfg"));
+        let environment = above_bin(program).map(|root| root.join(VENV));
         let library = above_bin(&file).map(|root| root.join("lib").join(&*name).join("os.py"));
         let is_hidden = |path: &PathBuf| path.exists() && (self.inside)(path) != Inside::There;
         let hidden = library.filter(is_hidden).or(environment.filter(is_hidden));
@@ -298,20 +294,28 @@ impl Surroundings<'_> {
             return Ok(());
         };
         let directory = hidden.parent().unwrap_or(&hidden);
+        let refused = above_bin(&file).and_then(|root| too_wide(root, &self.home_dirs));
+        let hint = match refused {
+            Some(refused) => format!("{refused}: install Python in a directory of its own"),
+            None => self.show(&self.roots(program), None),
+        };
         Err((
             format!("its library {} is not shown", shown_path(directory)),
-            self.show(&self.roots(program), None),
+            hint,
         ))
     }
 
     /// Returns the hidden roots of the toolchain of a program: that of its real file, and that of a link to it.
     fn roots(&self, program: &Path) -> Vec<PathBuf> {
         let real = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
-        let mut roots: Vec<PathBuf> = [program, &real].into_iter().map(toolchain).collect();
+        let found = [program, &real].into_iter();
+        let mut roots: Vec<PathBuf> = found
+            .filter_map(|file| root(file, &self.home_dirs).ok())
+            .collect();
         roots.dedup();
         let is_hidden = |root: &PathBuf| {
             // A shown `bin` makes the root visible, but not the rest of it.
-            let parts = ["pyvenv.cfg", "lib", ""].map(|name| root.join(name));
+            let parts = [VENV, "lib", ""].map(|name| root.join(name));
             let part = parts.into_iter().find(|part| part.exists());
             part.is_none_or(|part| (self.inside)(&part) != Inside::There)
         };
@@ -324,6 +328,10 @@ impl Surroundings<'_> {
 
     /// Advice that shows directories, and sets a variable.
     fn show(&self, roots: &[PathBuf], variable: Option<&str>) -> String {
+        if roots.is_empty() {
+            return "install it in a directory of its own: the directory that holds it is never shown"
+                .to_owned();
+        }
         let roots = roots.iter().map(|root| shown_path(root));
         match self.purpose {
             Purpose::Audit => {
@@ -331,6 +339,13 @@ impl Surroundings<'_> {
                 let variable = variable.map(|value| format!("--env {value}"));
                 let options: Vec<String> = options.chain(variable).collect();
                 format!("`{}` shows it", options.join(" "))
+            }
+            Purpose::Judge if self.rules == UNFOLLOWED => {
+                let roots: Vec<String> = roots.collect();
+                format!(
+                    "write {UNFOLLOWED} into [client] of the case; it shows {}",
+                    roots.join(" and ")
+                )
             }
             Purpose::Judge => {
                 let roots: Vec<String> = roots.collect();
@@ -353,139 +368,9 @@ impl Surroundings<'_> {
     }
 }
 
-/// Returns the directory above the `bin` that holds a file.
-fn above_bin(file: &Path) -> Option<&Path> {
-    file.parent()
-        .filter(|bin| bin.ends_with("bin"))
-        .and_then(Path::parent)
-}
-
-/// Root of the toolchain that a file is installed in: the directory above its `bin`, otherwise its own directory.
-fn toolchain(file: &Path) -> PathBuf {
-    let root = above_bin(file).filter(|root| policy::may_be_shown(root));
-    root.or(file.parent()).unwrap_or(file).to_owned()
-}
-
 /// True for the directories of the system that hold programs.
-fn is_system(path: &Path) -> bool {
+pub(crate) fn is_system(path: &Path) -> bool {
     ["/usr", "/bin", "/sbin", "/lib", "/lib64"]
         .into_iter()
         .any(|directory| path.starts_with(directory))
-}
-
-fn first_line(program: &Path) -> io::Result<Vec<u8>> {
-    let mut options = OpenOptions::new();
-    let file: File = options
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(program)?;
-    let mut start = Vec::new();
-    file.take(FIRST_LINE).read_to_end(&mut start)?;
-    Ok(start)
-}
-
-impl Shebang {
-    /// Parses the first line as the kernel does: the interpreter up to a blank, and one argument.
-    fn parse(start: &[u8]) -> Option<Self> {
-        let line = start.strip_prefix(b"#!")?;
-        let line = line.split(|byte| *byte == b'\n').next()?;
-        let line = trimmed(line);
-        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-        let end = line.iter().position(is_blank).unwrap_or(line.len());
-        let (interpreter, argument) = line.split_at_checked(end)?;
-        Some(Self {
-            interpreter: OsStr::from_bytes(interpreter).into(),
-            argument: trimmed(argument).to_owned(),
-        })
-    }
-}
-
-/// Cuts blanks and tabs off both ends. A carriage return stays, because the kernel keeps it.
-fn trimmed(mut text: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = text {
-        text = rest;
-    }
-    text
-}
-
-/// Returns the command in the argument of env(1); `None` for options other than `-S`, `-i` and variables.
-fn command_of_env(argument: &[u8]) -> Option<&OsStr> {
-    let split = [&b"-S"[..], b"--split-string="];
-    let rest = split
-        .iter()
-        .find_map(|option| argument.strip_prefix(*option));
-    let Some(rest) = rest else {
-        // Without -S, the kernel passes one argument, and env(1) takes the whole of it as the command.
-        let is_plain = !argument.is_empty() && !argument.contains(&b' ') && argument[0] != b'-';
-        return is_plain.then(|| OsStr::from_bytes(argument));
-    };
-    let words = rest.split(|byte| matches!(byte, b' ' | b'\t'));
-    let mut words = words.filter(|word| !word.is_empty() && !word.contains(&b'='));
-    let command = words.find(|word| *word != b"-i")?;
-    let is_plain = |byte: &u8| !matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'-');
-    let first = command.first()?;
-    (is_plain(first) && command.iter().all(|byte| *byte == b'-' || is_plain(byte)))
-        .then(|| OsStr::from_bytes(command))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn first_line_is_parsed_as_by_the_kernel() {
-        for (text, interpreter, argument) in [
-            ("#!/bin/sh\necho", "/bin/sh", ""),
-            ("#! /bin/sh -e  \n", "/bin/sh", "-e"),
-            (
-                "#!\t/usr/bin/env\t-S  node --a b\n",
-                "/usr/bin/env",
-                "-S  node --a b",
-            ),
-            ("#!/bin/sh\r\n", "/bin/sh\r", ""),
-            ("#!/bin/sh", "/bin/sh", ""),
-            ("#!", "", ""),
-        ] {
-            let found = Shebang::parse(text.as_bytes()).unwrap();
-            let expected = Shebang {
-                interpreter: interpreter.into(),
-                argument: argument.into(),
-            };
-            assert_eq!(found, expected, "{text:?}");
-        }
-        assert_eq!(Shebang::parse(b"\x7fELF"), None);
-    }
-
-    #[test]
-    fn command_of_env_is_found_behind_its_usual_options() {
-        for (argument, command) in [
-            ("node", Some("node")),
-            ("-S node --flag", Some("node")),
-            ("-S  -i A=b node", Some("node")),
-            ("--split-string=deno run", Some("deno")),
-            ("node --flag", None),
-            ("-u NAME node", None),
-            ("-S 'a b'", None),
-            ("-S -u NAME node", None),
-            ("-S", None),
-            ("", None),
-        ] {
-            let found = command_of_env(argument.as_bytes());
-            assert_eq!(found, command.map(OsStr::new), "{argument:?}");
-        }
-    }
-
-    #[test]
-    fn toolchain_is_the_directory_above_bin() {
-        for (file, root) in [
-            (
-                "/home/me/.nvm/versions/node/v20/bin/node",
-                "/home/me/.nvm/versions/node/v20",
-            ),
-            ("/opt/tool/run", "/opt/tool"),
-            ("/bin/sh", "/bin"),
-        ] {
-            assert_eq!(toolchain(Path::new(file)), Path::new(root));
-        }
-    }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use model::audit::{ASKED_FOR, Audit, OF_CALLER};
+use model::case::expect::ProgramRule;
 use model::case::{Case, Device, Expectations, Origin, PathRule, SandboxRules};
 use model::profile::{
     ExpectedAttempt, Files, PLACEHOLDERS, Profile, Settings, SideRequest, Variable,
@@ -201,6 +202,16 @@ impl Workload {
     pub(crate) fn side_requests(&self) -> &[SideRequest] {
         match self {
             Self::Client { expect, .. } | Self::Inline { expect, .. } => &expect.side_requests,
+            Self::Program(_) => &[],
+        }
+    }
+
+    /// Programs that the case expects beside the client's own.
+    pub(crate) fn expected_programs(&self) -> &[ProgramRule] {
+        match self {
+            Self::Client { expect, .. } | Self::Inline { expect, .. } => {
+                expect.programs.as_deref().unwrap_or_default()
+            }
             Self::Program(_) => &[],
         }
     }

@@ -17,7 +17,7 @@ use model::evidence::{CanaryStatus, Evidence, Exit, GapKind, LayerNeed, LayerSta
 use model::finding::{
     AskedBy, ENDED_BY_RUNNER, Finding, INTERRUPTED, NEVER_STARTED, Status, Verdict,
 };
-use model::profile::ExpectedAttempt;
+use model::profile::{ExpectedAttempt, Files};
 
 use outcome::{Deviation, EffectOfEnd, JudgedRun, NotPassed, Outcome};
 
@@ -65,6 +65,8 @@ struct Expected<'a> {
     attempts: &'a [ExpectedAttempt],
     /// Header of the message that carries the credential; `None` for all known headers.
     credential: Option<&'a str>,
+    /// Files of the case, of which some may hold the credential; `None` without rules.
+    files: Option<&'a Files>,
     /// The ledger must cover every class of attempts.
     complete_ledger: bool,
 }
@@ -136,7 +138,7 @@ const CHECKS: [Check; 39] = [
     client("files/nothing-else",                "2.4", FILES,     Asked(files::nothing_else)),
     client("files/rules",                       CASE,  FILES,     Asked(files::rules)),
     client("files/no-transcript",               "2.4", FILES,     Asked(files::no_transcript)),
-    client("secrets/credential-not-written",    "5",   SEARCHED,  Any(|evidence, expected| secrets::credential_not_written(evidence, expected.credential))),
+    client("secrets/credential-not-written",    "5",   SEARCHED,  Any(|evidence, expected| secrets::credential_not_written(evidence, expected.credential, expected.files))),
     sandbox("outbound/denied",                  "1",   OUTBOUND,  Any(|evidence, _| outbound::denied(evidence))),
     client("outbound/no-attempts",              "1",   ATTEMPTS,  Any(attempts::no_attempts)),
     sandbox("process/exit-zero",                "1",   PROCESSES, Asked(process::exit_zero)),
@@ -154,6 +156,7 @@ pub fn check(expect: &Expectations, evidence: &Evidence) -> Vec<Finding> {
             Expected {
                 attempts: &expect.attempts,
                 credential: expect.credential_header(),
+                files: expect.files.as_ref(),
                 complete_ledger: expect.complete_ledger,
             },
         ),
@@ -166,6 +169,7 @@ pub fn audit(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<Finding> 
     let expected = Expected {
         attempts: expected,
         credential: None,
+        files: None,
         complete_ledger: false,
     };
     let make = |check: &Check| match check.rule {

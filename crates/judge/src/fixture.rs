@@ -242,6 +242,7 @@ fn asks_beside_the_turn(run: &mut Fixture) {
         path: ".agent/lock.{pid}".parse().expect("a path"),
         mode: None,
         count: Count::ANY,
+        may_hold_credential: false,
         reason: "held while the state is written".to_owned(),
     });
     let mut lock = file(Root::Home, ".agent/lock.2");

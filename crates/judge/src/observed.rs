@@ -1,7 +1,8 @@
 //! Expectations from what several runs of one program showed: rules that each of the runs meets.
 //!
 //! What differs between the runs becomes a pattern or a number of times. What no rule may bless is listed instead: a
-//! credential outside of its header, survivors, lost evidence, attempts without a destination.
+//! credential outside of its header, survivors, sensitive places, lost evidence, attempts without a destination. A rule
+//! that a person may allow nevertheless is withheld.
 
 mod pattern;
 #[cfg(test)]
@@ -14,19 +15,22 @@ use model::case::expect::{
     Auth, BodyField, BodyRules, ExpectedExit, HeaderRules, Order, ProgramRule, Protocol, Records,
     RequestRule, Requests,
 };
-use model::evidence::{Attempt, Evidence, Exit, FileEntry, FileKind, Line, Request};
+use model::evidence::{Attempt, Evidence, Exit, FileEntry, FileKind, Line, Request, Sighting};
 use model::expected::judged;
 use model::journal::{Head, Host, REDACTED};
 use model::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, MESSAGES, TextPattern};
+use model::report::{SensitivePlace, sensitive};
 use model::secret::AUTH_HEADERS;
 
 use pattern::patterns;
 
 /// Expectations, and what they do not include.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Observed {
     /// Rules that each run meets.
     pub expect: Expectations,
+    /// Rules that only a person may add: files with the credential, and sensitive destinations.
+    pub withheld: Expectations,
     /// Behaviour for which there is no rule, one phrase each.
     pub refused: Vec<String>,
 }
@@ -34,7 +38,7 @@ pub struct Observed {
 /// Derives expectations from runs of the same program. `reason` is that of each rule.
 pub fn observed(runs: &[&Evidence], reason: &str) -> Observed {
     let mut refused = BTreeSet::new();
-    let expect = Expectations {
+    let mut expect = Expectations {
         requests: Some(requests(runs, reason, &mut refused)),
         records: is_json_lines(runs).then_some(Records::JsonLines),
         files: Some(files(runs, reason, &mut refused)),
@@ -55,9 +59,54 @@ pub fn observed(runs: &[&Evidence], reason: &str) -> Observed {
                 .map(|gap| format!("lost evidence: {}", gap.detail)),
         );
     }
+    let places = runs.iter().flat_map(|run| sensitive(run));
+    let places: Vec<SensitivePlace> = places.collect();
+    refused.extend(places.iter().map(|found| {
+        format!(
+            "the sensitive place {} ({})",
+            found.place,
+            found.what.word()
+        )
+    }));
+    let withheld = withhold(&mut expect, runs, &places);
     Observed {
         expect,
+        withheld,
         refused: refused.into_iter().collect(),
+    }
+}
+
+/// Takes the rules out that no run may bless: those of files with the credential, and of sensitive destinations.
+fn withhold(
+    expect: &mut Expectations,
+    runs: &[&Evidence],
+    places: &[SensitivePlace],
+) -> Expectations {
+    let holds_credential = |rule: &mut ExpectedFile| {
+        let mut files = runs
+            .iter()
+            .flat_map(|run| &run.sightings)
+            .filter_map(Sighting::file);
+        files.any(|(root, path)| rule.root == root && rule.path.matches(path))
+    };
+    let is_sensitive = |rule: &mut ExpectedAttempt| {
+        let destination = rule.destination.to_string();
+        places.iter().any(|found| {
+            destination == found.place
+                || destination == Destination::Name(found.place.to_ascii_lowercase()).to_string()
+        })
+    };
+    let mut files = Files::default();
+    if let Some(all) = &mut expect.files {
+        files.expected = all.expected.extract_if(.., holds_credential).collect();
+    }
+    for rule in &mut files.expected {
+        rule.may_hold_credential = true;
+    }
+    Expectations {
+        files: Some(files),
+        attempts: expect.attempts.extract_if(.., is_sensitive).collect(),
+        ..Expectations::default()
     }
 }
 
@@ -247,6 +296,7 @@ fn files(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) -> Fi
                 path,
                 mode,
                 count: pattern.count,
+                may_hold_credential: false,
                 reason: reason.to_owned(),
             };
             if transient {

@@ -375,10 +375,27 @@ pub struct Stderr {
 /// One location where the credential was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sighting {
-    /// `stdout record 3`, `file .agent/log`, `request 2 header user-agent`, `argument 4`.
+    /// `stdout record 3`, `file home: .agent/log`, `request 2 header user-agent`, `argument 4`.
     pub place: String,
     /// `as written`, `base64`, `hex`, `percent-encoding`.
     pub form: String,
+}
+
+impl Sighting {
+    /// The credential in the content of a file; `path` is a [`FileEntry::path`].
+    pub fn in_file(root: Root, path: &str, form: String) -> Self {
+        Self {
+            place: format!("file {}: {path}", root.word()),
+            form,
+        }
+    }
+
+    /// Returns tree and path of the file whose content holds the credential.
+    pub fn file(&self) -> Option<(Root, &str)> {
+        let (word, path) = self.place.strip_prefix("file ")?.split_once(": ")?;
+        let root = Root::ALL.into_iter().find(|root| root.word() == word)?;
+        Some((root, path))
+    }
 }
 
 /// End of the client.

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::evidence::{
     Attempt, AttemptKind, Evidence, FileEntry, FileKind, Outcome as End, Question, Request, Root,
+    Sighting,
 };
 use crate::journal::Host;
 use crate::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, Ports, SideRequest};
@@ -226,6 +227,15 @@ fn expected_side_request<'a>(
     let mut known = known.iter();
     let rule = known.find(|rule| Some(&rule.name) == request.side.as_ref())?;
     (request.host == Host::Stub && rule.expected).then_some(rule)
+}
+
+/// Returns the rule of a file that may hold the credential; `None` for a finding.
+pub fn rule_for_sighting<'a>(files: &'a Files, sighting: &Sighting) -> Option<&'a ExpectedFile> {
+    let (root, path) = sighting.file()?;
+    files
+        .expected
+        .iter()
+        .find(|rule| rule.may_hold_credential && rule.root == root && rule.path.matches(path))
 }
 
 fn lies_below(path: &str, directory: &str) -> bool {

@@ -281,6 +281,8 @@ pub struct ExpectedFile {
     pub mode: Option<u32>,
     /// Number of such files.
     pub count: Count,
+    /// True if such a file may hold the credential of the run.
+    pub may_hold_credential: bool,
     /// Reason why the client creates the file.
     pub reason: String,
 }

@@ -51,6 +51,26 @@ pub fn shown_path(path: &Path) -> String {
     visible(&printable(path.as_os_str().as_encoded_bytes()))
 }
 
+/// Formats a path as one word of a shell: in single quotes where it needs them, and with escapes for bytes that a
+/// terminal would not show.
+pub fn shell_word(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+,:=@%".contains(byte);
+    let text = String::from_utf8_lossy(bytes);
+    if bytes.iter().all(is_plain) && !bytes.is_empty() {
+        text.into_owned()
+    } else if visible(&printable(bytes)) == text {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    } else {
+        let escaped = |byte: &u8| match byte {
+            b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+            0x20..=0x7e => char::from(*byte).to_string(),
+            other => format!("\\{other:03o}"),
+        };
+        format!("$'{}'", bytes.iter().map(escaped).collect::<String>())
+    }
+}
+
 /// Returns `did you mean …?` if a known word is similar, and the list of known words.
 pub fn known_words<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -83,6 +103,22 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     use super::*;
+
+    #[test]
+    fn path_is_quoted_for_a_shell_where_needed() {
+        for (path, word) in [
+            (&b"/a/b-1.toml"[..], "/a/b-1.toml"),
+            (b"/a b/c", "'/a b/c'"),
+            (b"/it's", "'/it'\\''s'"),
+            (b"/$(x)", "'/$(x)'"),
+            ("/ü".as_bytes(), "'/ü'"),
+            (b"/a\\b", "$'/a\\\\b'"),
+            (b"/\x1b'\xff", "$'/\\033\\'\\377'"),
+            (b"", "''"),
+        ] {
+            assert_eq!(shell_word(Path::new(OsStr::from_bytes(path))), word);
+        }
+    }
 
     #[test]
     fn positions_count_lines_and_characters_from_one() {

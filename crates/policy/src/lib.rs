@@ -30,12 +30,13 @@ mod values;
 pub mod write;
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::audit::AuditPolicy;
-use model::case::Case;
+use model::case::{Case, Source};
 use model::closed_set;
 use model::profile::Profile;
+use model::quote::shown_path;
 
 use document::Document;
 use limits::LimitsFile;
@@ -141,6 +142,12 @@ pub fn audit() -> Result<AuditPolicy, PolicyError> {
 /// Reads a policy of any kind, detected by its key `schema`, and returns its entry.
 pub fn check(reference: &Reference) -> Result<Entry, PolicyError> {
     Document::load(reference, None)?.entry()
+}
+
+/// Checks the text of a file that does not exist yet, and returns its entry.
+pub fn check_text(file: &Path, text: String) -> Result<Entry, PolicyError> {
+    let source = Source::File(file.to_owned());
+    Document::from_bytes(shown_path(file), source, text.into_bytes())?.entry()
 }
 
 /// Returns the entries of the built-in policies, in a fixed order.

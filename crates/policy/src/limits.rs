@@ -153,6 +153,35 @@ impl TryFrom<LimitsFile> for Limits {
     }
 }
 
+/// Returns the limits that are not those of case-b, as a file spells them.
+pub(super) fn unusual(limits: &Limits) -> Vec<(&'static str, String)> {
+    let usual = Limits::try_from(LimitsFile::default()).map(|usual| spelt(&usual));
+    let usual = usual.unwrap_or_default();
+    let all = spelt(limits).into_iter();
+    all.filter(|limit| !usual.contains(limit)).collect()
+}
+
+fn spelt(limits: &Limits) -> [(&'static str, String); 13] {
+    let text = |value: String| format!("\"{value}\"");
+    let size = |bytes| text(show_size(bytes));
+    let time = |time| text(show_duration(time));
+    [
+        ("timeout", time(limits.timeout)),
+        ("home_size", size(limits.home_bytes)),
+        ("home_files", limits.home_files.to_string()),
+        ("memory", size(limits.memory_bytes)),
+        ("processes", limits.processes.to_string()),
+        ("cpu_time", time(limits.cpu)),
+        ("open_files", limits.open_files.to_string()),
+        ("file_size", size(limits.file_bytes)),
+        ("output_size", size(limits.output_bytes)),
+        ("output_lines", limits.output_lines.to_string()),
+        ("requests", limits.requests.to_string()),
+        ("connections", limits.connections.to_string()),
+        ("body_size", size(limits.body_bytes)),
+    ]
+}
+
 closed_set! {
     /// Name of a limit, as in a file.
     pub enum LimitName {

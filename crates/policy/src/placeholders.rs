@@ -42,7 +42,16 @@ pub(super) fn pattern<T: FromStr<Err = PatternError>>(
     text: &str,
     expected: &str,
 ) -> Result<T, Flaw> {
-    text.parse().map_err(|error: PatternError| {
+    checked(value, text.parse(), expected)
+}
+
+/// Converts the error of a pattern into a flaw of the value.
+pub(super) fn checked<T>(
+    value: &Spanned<String>,
+    parsed: Result<T, PatternError>,
+    expected: &str,
+) -> Result<T, Flaw> {
+    parsed.map_err(|error| {
         let hint = match &error {
             PatternError::Unknown(name) => known_words(name, path_placeholders()),
             PatternError::Swallowed(_) => {

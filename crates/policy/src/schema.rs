@@ -17,7 +17,7 @@ pub(super) const MAX_SENTENCE_CHARS: usize = 300;
 pub(super) const MAX_NAME_CHARS: usize = 64;
 
 /// Directories of the host that are never shown, because they hold sockets, devices or files of the kernel.
-pub(super) const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
+pub(super) const NEVER_SHOWN: [&str; 5] = ["/proc", "/sys", "/dev", "/run", "/var/run"];
 
 value! {
     /// Name: letters, digits, `.`, `_` and `-`, but not dots alone.
@@ -61,6 +61,9 @@ value! {
         "not": { "pattern": never_shown_pattern() },
         "examples": ["/usr/lib/node"],
     }
+
+    /// Way up from the directory of a file.
+    Upwards => { "type": "string", "pattern": r"^\.\.(/\.\.)*$" }
 
     /// Path relative to the home, temporary or working directory.
     TreePath => {

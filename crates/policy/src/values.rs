@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use model::case::{Access, PathRule, Presence};
-use model::layout::{HOME, PROGRAM_DIRECTORY};
+use model::layout::{HOME, PROGRAM_DIRECTORY, TMP};
 use model::quote::{known_words, quoted};
 use model::schema::values::one_of as one_of_words;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -210,17 +210,18 @@ pub(super) fn is_host_path(path: &str) -> bool {
 /// Returns the list of paths that are never shown, for messages.
 pub fn never_shown() -> String {
     format!(
-        "never shown: {}, and as a whole /, /etc and /home",
+        "never shown: {}, and as a whole /, /etc, /home and /tmp",
         NEVER_SHOWN.join(", ")
     )
 }
 
-/// Returns true if a host path may be shown. Symbolic links are checked later, when a run is prepared.
+/// Returns true if a host path may be shown. Symbolic links, and owners below /tmp, are checked later, when a run is
+/// prepared.
 pub fn may_be_shown(path: &Path) -> bool {
     let own = [HOME, PROGRAM_DIRECTORY];
     let mut never = NEVER_SHOWN.iter().chain(&own);
     // A path shown there would hide the sandbox's own directories.
-    let mut hidden = own.iter().chain(&["/etc"]);
+    let mut hidden = own.iter().chain(&["/etc", TMP]);
     !never.any(|tree| path.starts_with(tree))
         && !hidden.any(|tree| Path::new(tree).starts_with(path))
 }

@@ -2,9 +2,11 @@
 
 use model::case::client::{InlineVariable, VariableValue};
 use model::case::expect::{Auth, ExpectedExit, Order, Records, RequestRule};
-use model::case::{Count, Expectations, InlineClient, PathRule, Presence, Root};
+use model::case::{Count, Expectations, InlineClient, Limits, PathRule, Presence, Root, Tier};
 use model::escape::visible;
 use model::profile::{ExpectedFile, Files};
+
+use crate::limits::unusual;
 
 /// A case to write.
 #[derive(Debug)]
@@ -17,8 +19,16 @@ pub struct NewCase<'a> {
     pub client: &'a InlineClient,
     /// Writable trees with programs.
     pub exec: &'a [Root],
+    /// Name of the stub's scenario; `None` for the usual answer.
+    pub scenario: Option<&'a str>,
+    /// Accepted kinds of isolation.
+    pub tiers: &'a [Tier],
+    /// Limits, of which the file has those that are not the usual ones.
+    pub limits: &'a Limits,
     /// Expectations.
     pub expect: &'a Expectations,
+    /// Rules that only a person may add, for a comment at the end.
+    pub withheld: &'a Expectations,
     /// Behaviour without a rule, for a comment at the end.
     pub refused: &'a [String],
 }
@@ -32,14 +42,28 @@ pub fn case(case: &NewCase<'_>) -> String {
         text.comment(line);
     }
     client(&mut text, case.client);
-    if !case.exec.is_empty() {
-        let trees: Vec<String> = case
-            .exec
-            .iter()
-            .map(|tree| tree.word().to_owned())
-            .collect();
+    if let Some(scenario) = case.scenario {
+        text.table("[stub]");
+        text.key("scenario", scenario);
+    }
+    let tiers: Vec<&str> = case.tiers.iter().map(|tier| tier.word()).collect();
+    let exec: Vec<&str> = case.exec.iter().map(|tree| tree.word()).collect();
+    let has_tiers = case.tiers != Tier::ALL;
+    if has_tiers || !exec.is_empty() {
         text.table("[sandbox]");
-        text.line(&format!("allow_exec = {}", list(&trees)));
+    }
+    if has_tiers {
+        text.line(&format!("tiers = {}", list(&tiers)));
+    }
+    if !exec.is_empty() {
+        text.line(&format!("allow_exec = {}", list(&exec)));
+    }
+    let limits = unusual(case.limits);
+    if !limits.is_empty() {
+        text.table("[sandbox.limits]");
+        for (name, value) in limits {
+            text.line(&format!("{name} = {value}"));
+        }
     }
     expect(&mut text, case.expect);
     if !case.refused.is_empty() {
@@ -47,6 +71,19 @@ pub fn case(case: &NewCase<'_>) -> String {
         text.comment("No rule can accept the following, which the runs showed:");
         for line in case.refused {
             text.comment(&format!("- {line}"));
+        }
+    }
+    let mut withheld = Text::default();
+    case.withheld
+        .files
+        .iter()
+        .for_each(|files| file_rules(&mut withheld, files));
+    attempts(&mut withheld, case.withheld);
+    if !withheld.0.is_empty() {
+        text.blank();
+        text.comment("Rules that only you can allow: remove the # of each line, and give a reason of your own.");
+        for line in withheld.0.lines().skip(1) {
+            text.line(&format!("#{line}"));
         }
     }
     text.0
@@ -86,8 +123,8 @@ fn quoted(text: &str) -> String {
     json.replace('\u{7f}', "\\u007f")
 }
 
-fn list(values: &[String]) -> String {
-    let values: Vec<String> = values.iter().map(|value| quoted(value)).collect();
+fn list(values: &[impl AsRef<str>]) -> String {
+    let values: Vec<String> = values.iter().map(|value| quoted(value.as_ref())).collect();
     format!("[{}]", values.join(", "))
 }
 
@@ -100,6 +137,9 @@ fn count(count: Count) -> String {
 
 fn client(text: &mut Text, client: &InlineClient) {
     text.table("[client]");
+    if let Some(project) = &client.project {
+        text.key("project", project);
+    }
     text.key("program", &client.program);
     text.line(&format!("arguments = {}", list(&client.arguments)));
     if let Some(prompt) = &client.prompt {
@@ -107,6 +147,12 @@ fn client(text: &mut Text, client: &InlineClient) {
     }
     if let Some(cwd) = &client.cwd {
         text.key("cwd", cwd);
+    }
+    if let Some(stdin) = &client.stdin {
+        text.key("stdin", stdin);
+    }
+    if let Some(toolchain) = client.toolchain {
+        text.key("toolchain", toolchain.word());
     }
     for InlineVariable {
         name,
@@ -177,6 +223,10 @@ fn expect(text: &mut Text, expect: &Expectations) {
             text.key("reason", &rule.reason);
         }
     }
+    attempts(text, expect);
+}
+
+fn attempts(text: &mut Text, expect: &Expectations) {
     for rule in &expect.attempts {
         text.table("[[expect.attempts.rule]]");
         text.key("destination", &rule.destination.to_string());
@@ -215,6 +265,10 @@ fn expected_files(text: &mut Text, files: &Files) {
     text.blank();
     text.comment("Files that the client leaves, and no others.");
     text.line("[expect.files]");
+    file_rules(text, files);
+}
+
+fn file_rules(text: &mut Text, files: &Files) {
     for rule in &files.expected {
         text.table("[[expect.files.rule]]");
         place(text, rule);
@@ -222,6 +276,9 @@ fn expected_files(text: &mut Text, files: &Files) {
             text.key("mode", &format!("{mode:04o}"));
         }
         text.line(&count(rule.count));
+        if rule.may_hold_credential {
+            text.line("may_hold_credential = true");
+        }
         text.key("reason", &rule.reason);
     }
     for rule in &files.transient {

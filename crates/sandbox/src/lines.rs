@@ -99,7 +99,7 @@ impl LineCount {
         let is_empty = readable_bytes(pipe) == Ok(0);
         let lines = self.shared.lines.load(Ordering::SeqCst);
         let is_still = version == self.shared.version.load(Ordering::SeqCst);
-        (version % 2 == 0 && is_empty && is_still).then_some(lines)
+        (version.is_multiple_of(2) && is_empty && is_still).then_some(lines)
     }
 }
 

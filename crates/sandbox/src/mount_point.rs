@@ -2,7 +2,7 @@
 //!
 //! The host's files are still reachable while init fills the new root, and a mounted host directory may hold links.
 //! With RESOLVE_IN_ROOT, openat2(2) resolves links as the client will. Missing files and directories are made by
-//! descriptor, only in the new root's own file system, never on the host.
+//! descriptor, only in the new root's own file systems, never on the host.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,12 +20,18 @@ const MAX_LINKS: usize = 40;
 /// Maximum number of openat2(2) calls for one path, of which all but the last fail with `EAGAIN`.
 const MAX_TRIES: usize = 10_000;
 
-/// Opens `path` below `root`. Makes the object and the directories above it if they are missing.
+/// Opens `path` below `root`. Makes the object and the directories above it if they are missing, on file systems with
+/// the devices `own`.
 ///
 /// # Errors
 /// The errno of openat2(2), mkdir(2) or open(2). `EROFS` means that the object is missing in a tree of the host,
 /// `ELOOP` a circle of links, and `ENOTDIR` or `EISDIR` an object of another kind.
-pub(super) fn open(root: impl AsFd, path: &Path, kind: BindKind) -> Result<OwnedFd, Errno> {
+pub(super) fn open(
+    root: impl AsFd,
+    path: &Path,
+    kind: BindKind,
+    own: &[u64],
+) -> Result<OwnedFd, Errno> {
     let root = root.as_fd();
     let mut path: PathBuf = path.components().filter(is_below).collect();
     for _ in 0..MAX_LINKS {
@@ -49,7 +55,7 @@ pub(super) fn open(root: impl AsFd, path: &Path, kind: BindKind) -> Result<Owned
             .join(rest);
             continue;
         }
-        make(&root, &above.directory, &name, kind)?;
+        make(own, &above.directory, &name, kind)?;
     }
     Err(Errno::ELOOP)
 }
@@ -108,13 +114,8 @@ fn read_link(directory: &impl AsFd, name: &OsStr) -> Result<Option<PathBuf>, Err
     }
 }
 
-fn make(
-    root: &impl AsFd,
-    directory: &impl AsFd,
-    name: &OsStr,
-    kind: BindKind,
-) -> Result<(), Errno> {
-    if fstat(root.as_fd())?.st_dev != fstat(directory.as_fd())?.st_dev {
+fn make(own: &[u64], directory: &impl AsFd, name: &OsStr, kind: BindKind) -> Result<(), Errno> {
+    if !own.contains(&fstat(directory.as_fd())?.st_dev) {
         return Err(Errno::EROFS);
     }
     match kind {
@@ -162,7 +163,9 @@ mod tests {
         }
 
         fn open(&self, path: &str, kind: BindKind) -> Result<u64, Errno> {
-            let found = open(File::open(self.0.path()).unwrap(), Path::new(path), kind)?;
+            let root = File::open(self.0.path()).unwrap();
+            let own = [fstat(&root).unwrap().st_dev];
+            let found = open(root, Path::new(path), kind, &own)?;
             Ok(fstat(&found)?.st_ino)
         }
 
@@ -234,8 +237,9 @@ mod tests {
         let root = File::open("/").unwrap();
         // /proc is certainly another file system, and no object is made there.
         let missing = Path::new("/proc/no-such-directory");
+        let own = [fstat(&root).unwrap().st_dev];
         assert_eq!(
-            open(&root, missing, BindKind::Directory).unwrap_err(),
+            open(&root, missing, BindKind::Directory, &own).unwrap_err(),
             Errno::EROFS
         );
     }

@@ -3,8 +3,8 @@
 //! The runner sends the plan to the stage over the control socket, in a sealed memory file. The runner resolves each
 //! host path and records its device and inode. Init mounts an object only if both are unchanged.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use model::case::{Access, Device, Root, Tier};
 use model::layout::{HOME, INSIDE_ID, TMP, WORK};
@@ -216,6 +216,16 @@ impl RootPlan {
             .chain(binds.map(|bind| &bind.target))
             .map(PathBuf::from)
             .collect()
+    }
+
+    /// Names directly below the client's temporary directory that hold shown paths, each once.
+    pub fn names_in_tmp(&self) -> Vec<&OsStr> {
+        let targets = self.binds.iter().map(|bind| Path::new(&bind.target));
+        let below = targets.filter_map(|target| target.strip_prefix(&self.tmp).ok());
+        let mut names: Vec<&OsStr> = below.filter_map(|below| below.iter().next()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 }
 

@@ -255,8 +255,17 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
         tmpfs(&inside(path), &format!("mode={mode},{limits}"), flags)?;
     }
     let root = open_directory(base.as_os_str())?;
+    let covers = cover_tmp(&plan.root, base)?;
+    let own = own_devices(
+        [base, &inside(TMP)]
+            .into_iter()
+            .chain(covers.iter().map(PathBuf::as_path)),
+    )?;
     for source in sources {
-        attach_source(&root, source)?;
+        attach_source(&root, source, &own)?;
+    }
+    for cover in &covers {
+        make_read_only(cover, MsFlags::MS_NOEXEC)?;
     }
     let shows_proc = mount_proc(&inside("/proc"))?;
     enter(base)?;
@@ -265,7 +274,7 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
         remove_device(Device::Null)?;
     }
     if plan.keeps(Protection::ReadOnlyRoot) {
-        make_read_only()?;
+        make_read_only(Path::new("/"), MsFlags::empty())?;
     }
     match sethostname(HOST_NAME) {
         // Podman's filter allows the UTS namespace and refuses sethostname(2). The client sees the container's name.
@@ -288,6 +297,42 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
         proc,
         shows_proc,
     })
+}
+
+/// Mounts a small file system on each directory that the client's temporary directory needs above a shown path.
+///
+/// The client owns its temporary directory, and could rename a plain directory there with the mounts below it. A mount
+/// point keeps its place, and the file system becomes read-only when the mounts below it are attached.
+fn cover_tmp(plan: &RootPlan, base: &Path) -> Result<Vec<PathBuf>, SetupError> {
+    let mut covers = Vec::new();
+    for name in plan.names_in_tmp() {
+        let target = Path::new(TMP).join(name);
+        if plan
+            .binds
+            .iter()
+            .any(|bind| bind.target == target.as_os_str())
+        {
+            continue;
+        }
+        let cover = base.join(target.strip_prefix("/").unwrap_or(&target));
+        make_directory(&cover)?;
+        tmpfs(
+            &cover,
+            "mode=0755,size=64k,nr_inodes=1024",
+            MsFlags::MS_NOEXEC,
+        )?;
+        covers.push(cover);
+    }
+    Ok(covers)
+}
+
+/// Devices of the sandbox's own file systems, in which mount points may be made.
+fn own_devices<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Vec<u64>, SetupError> {
+    let device = |path: &Path| {
+        let status = fs::metadata(path).at_object(Step::Describe, path.display())?;
+        Ok(status.dev())
+    };
+    paths.map(device).collect()
 }
 
 /// Opens the trees in the container's root, for tier `inherited`. Landlock alone restricts the other paths.
@@ -413,8 +458,10 @@ fn remove_device(device: Device) -> Result<(), SetupError> {
 }
 
 /// Attaches a source below `base`. Makes the mount point if it is missing.
-fn attach_source(base: &OwnedFd, source: Source) -> Result<(), SetupError> {
-    let target = mount_point::open(base, &source.target, source.kind)
+///
+/// `own` has the devices in which it may be made.
+fn attach_source(base: &OwnedFd, source: Source, own: &[u64]) -> Result<(), SetupError> {
+    let target = mount_point::open(base, &source.target, source.kind, own)
         .at_object(Step::MakeTarget, source.target.display())?;
     attach(&source.tree, &target).at_object(Step::AttachSource, source.target.display())
 }
@@ -441,6 +488,7 @@ fn mount_proc(target: &Path) -> Result<bool, SetupError> {
 /// Attaches the files of the container's /proc that reveal no process. Skips missing and covered files.
 fn show_harmless(target: &Path) -> Result<(), SetupError> {
     let directory = open_directory(target.as_os_str())?;
+    let own = own_devices([target].into_iter())?;
     for name in HARMLESS {
         let source = Path::new("/proc").join(name);
         if !fs::symlink_metadata(&source).is_ok_and(|status| status.is_file()) {
@@ -453,6 +501,7 @@ fn show_harmless(target: &Path) -> Result<(), SetupError> {
                 target: Path::new("/").join(name),
                 kind: BindKind::File,
             },
+            &own,
         )?;
     }
     Ok(())
@@ -468,13 +517,15 @@ fn enter(base: &Path) -> Result<(), SetupError> {
     chdir("/").at(Step::PivotRoot)
 }
 
-fn make_read_only() -> Result<(), SetupError> {
+fn make_read_only(path: &Path, more: MsFlags) -> Result<(), SetupError> {
     let flags = MsFlags::MS_REMOUNT
         | MsFlags::MS_BIND
         | MsFlags::MS_RDONLY
         | MsFlags::MS_NOSUID
-        | MsFlags::MS_NODEV;
-    mount(None::<&str>, "/", None::<&str>, flags, None::<&str>).at(Step::ReadOnlyRoot)
+        | MsFlags::MS_NODEV
+        | more;
+    mount(None::<&str>, path, None::<&str>, flags, None::<&str>)
+        .at_object(Step::ReadOnlyRoot, path.display())
 }
 
 fn open_directory(path: &OsStr) -> Result<OwnedFd, SetupError> {

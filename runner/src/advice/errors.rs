@@ -73,6 +73,9 @@ fn of_preparation(error: &PrepareError) -> Option<Advice> {
         PrepareError::Contradiction { .. } | PrepareError::BehindLink { .. } => {
             "name both by their paths without links, as `realpath` prints them, or make less writable"
         }
+        PrepareError::OthersTmp { .. } => {
+            "start the runner as the owner, or copy the files to a directory of your own outside of /tmp"
+        }
         PrepareError::ForbiddenRule { .. } => {
             "show a narrower path, or write the report or the evidence elsewhere"
         }

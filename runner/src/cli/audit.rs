@@ -57,7 +57,7 @@ pub(super) fn request(
             directory: directory.and_then(|directory| inside(&directory, &sandbox.paths)),
             sandbox,
             environment,
-            attempts: allowed(options.allow_attempt),
+            attempts: allowed(options.allow_attempt, ASKED_FOR),
             place: location,
             arguments: options.program,
         }),
@@ -87,10 +87,10 @@ fn default_stdin() -> StdinChoice {
     }
 }
 
-fn allowed(destinations: Vec<Destination>) -> Vec<ExpectedAttempt> {
+pub(super) fn allowed(destinations: Vec<Destination>, reason: &str) -> Vec<ExpectedAttempt> {
     let rule = |destination| ExpectedAttempt {
         destination,
-        reason: ASKED_FOR.to_owned(),
+        reason: reason.to_owned(),
     };
     destinations.into_iter().map(rule).collect()
 }

@@ -6,12 +6,26 @@ use policy::{LimitError, PolicyError, never_shown};
 use report::Format;
 use thiserror::Error;
 
+use crate::toolchain::TooWide;
+
 /// An error of the command line, or of a file that it names. Nothing was run.
 #[derive(Debug, Error)]
 pub(crate) enum UsageError {
     /// The case could not be read.
     #[error("cannot use the case")]
     Case(#[source] PolicyError),
+    /// The command line of `runner init` makes no case.
+    #[error("no case can hold this command line")]
+    NoCase(#[source] PolicyError),
+    /// Standard input that a case cannot name.
+    #[error("cannot write the standard input of the runner into a case")]
+    InheritedInput,
+    /// The project of a case is a home.
+    #[error("cannot show {path} as {{project}}: it is a whole home, or holds one")]
+    HomeAsProject {
+        /// The path, escaped.
+        path: String,
+    },
     /// The profile could not be read.
     #[error("cannot use the profile")]
     Profile(#[source] PolicyError),
@@ -57,6 +71,9 @@ pub(crate) enum UsageError {
         /// The path, escaped.
         path: String,
     },
+    /// The toolchain lies where no program is shown files unasked.
+    #[error(transparent)]
+    Toolchain(#[from] TooWide),
     /// A limit with an unknown name or a wrong value.
     #[error(transparent)]
     Limit(#[from] LimitError),
@@ -181,7 +198,14 @@ impl UsageError {
     /// Advice for the user, in one line.
     pub(crate) fn hint(&self) -> String {
         match self {
-            Self::Case(error) | Self::Profile(error) | Self::Folder(error) => error.hint(),
+            Self::Case(error)
+            | Self::Profile(error)
+            | Self::Folder(error)
+            | Self::NoCase(error) => error.hint(),
+            Self::InheritedInput => "save it to a file, and name that with --stdin".into(),
+            Self::HomeAsProject { .. } => {
+                "move the case and its client to a directory of their own".into()
+            }
             Self::Limit(error) => error.hint.clone(),
             Self::Unspelt(_) => {
                 "add [[arguments]] for it to the profile, or choose another profile".into()
@@ -195,6 +219,10 @@ impl UsageError {
             }
             Self::PathNotFound { .. } => "name a file or directory that exists".into(),
             Self::NeverShown { .. } => never_shown(),
+            Self::Toolchain(_) => {
+                "install the interpreter in a directory of its own, or name a part of it in [[client.paths]]"
+                    .into()
+            }
             Self::VariableNotSet { name } => format!(
                 "set it where the runner starts, or give its value: --env {name}=VALUE, in a case `value`"
             ),

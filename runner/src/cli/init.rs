@@ -1,26 +1,24 @@
-//! Resolution of `runner init`: the client as a case describes it, without paths of this machine where that is possible.
+//! Resolution of `runner init`: the case without its expectations, checked before the first run.
 
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-use std::{env, fs};
+mod client;
+mod project;
 
-use model::case::client::{InlineVariable, VariableValue};
-use model::case::{
-    Access, Case, Expectations, InlineClient, Origin, Outline, PathRule, Presence, SandboxRules,
-    Source, Tier,
-};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use judge::observed::Observed;
+use model::case::{Case, Expectations, Origin, Outline, SandboxRules, Source, Tier};
 use model::quote::shown_path;
+use policy::Reference;
 use policy::init::PolicyName;
-use policy::{Reference, is_private_name, may_be_shown};
+use scenario::Scenario;
 
-use super::host::{self, absolute};
-use super::options::isolation;
-use super::values::VariableArgument;
-use super::{InitOptions, UsageError, inline};
-use crate::request::{InitRequest, RunRequest};
-
-/// Reason of a variable or path that an option gave.
-const OF_OPTION: &str = "asked for when the case was made";
+use super::host::absolute;
+use super::options::{isolation, scenario, set_limits};
+use super::{InitOptions, IsolationArgument, UsageError, audit, inline};
+use crate::request::{InitRequest, NewFile, RunRequest};
+use project::Project;
 
 /// Runs that `options` ask for.
 pub(super) fn request(
@@ -33,14 +31,37 @@ pub(super) fn request(
             path: shown_path(&file),
         });
     }
-    let project = file.parent().unwrap_or(Path::new("/"));
-    let project = host::canonical(project)?;
-    let client = client(&options, &project)?;
+    let project = Project::of(&file)?;
+    let client = client::described(&options, &project, search_path)?;
+    let mut notes = project.notes;
+    notes.extend(client::notes(&client));
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let name = PolicyName::nearest(&stem).as_str().to_owned();
     let like = policy::case(&Reference::BuiltIn("case-b".to_owned())).map_err(UsageError::Case)?;
+    let mut limits = like.sandbox.limits;
+    set_limits(&mut limits, &options.limit, options.timeout)?;
+    limits.timeout = options.timeout.unwrap_or(limits.timeout);
+    let tiers = match options.isolation {
+        IsolationArgument::Auto => Tier::ALL.to_vec(),
+        IsolationArgument::Namespace => vec![Tier::Namespace],
+        IsolationArgument::Inherited => vec![Tier::Inherited],
+    };
+    let attempts = audit::allowed(options.allow_attempt, OF_OPTION);
+    let new = NewFile {
+        name: PolicyName::nearest(&stem).as_str().to_owned(),
+        client,
+        scenario: options.stub,
+        tiers,
+        exec: options.allow_exec,
+        limits,
+        attempts,
+    };
+    check(&new, &file)?;
+    let stub = match &new.scenario {
+        Some(name) => scenario(name)?,
+        None => Scenario::default(),
+    };
     let case = Case {
-        name: name.clone(),
+        name: new.name.clone(),
         like: None,
         summary: String::new(),
         origin: Origin {
@@ -49,90 +70,46 @@ pub(super) fn request(
             text: "".into(),
             outline: Outline::default(),
         },
-        invocation: client.task(),
-        client: Some(client.clone()),
-        stub: like.stub,
+        invocation: new.client.task(),
+        client: Some(new.client.clone()),
+        stub,
         sandbox: SandboxRules {
-            tiers: Tier::ALL.into(),
-            limits: like.sandbox.limits,
+            tiers: new.tiers.clone(),
+            limits: new.limits.clone(),
             paths: Vec::new(),
-            exec: options.allow_exec.clone(),
+            exec: new.exec.clone(),
         },
-        expect: Expectations::default(),
+        // Receives the interpreters of the program.
+        expect: Expectations {
+            programs: Some(Vec::new()),
+            ..Expectations::default()
+        },
     };
     let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
-    let (workload, program) = inline::workload(case, &client, None, Vec::new(), search_path)?;
+    let stdin = inline::stdin(&case, &new.client)?;
+    let (workload, program) = inline::workload(case, &new.client, None, Vec::new(), search_path)?;
     Ok(InitRequest {
         run: RunRequest {
-            timeout: options.timeout,
+            stdin,
+            // Sensitive paths that it looks for are named.
+            lookups: true,
             use_cache: true,
             ..RunRequest::for_evidence(workload, program, isolation)
         },
         runs: options.runs,
         file,
-        client,
-        name,
+        project: project.root,
+        new,
+        notes,
     })
 }
 
-fn client(options: &InitOptions, project: &Path) -> Result<InlineClient, UsageError> {
-    let words: Vec<String> = options.program.iter().map(text).collect::<Result<_, _>>()?;
-    let (program, arguments) = words.split_first().ok_or(UsageError::NotUtf8)?;
-    let directory = env::current_dir().and_then(fs::canonicalize).ok();
-    let cwd =
-        directory.filter(|directory| directory.starts_with(project) && may_be_shown(directory));
-    let in_project = |word: &String| relative(Path::new(word), project).unwrap_or(word.clone());
-    // A path that begins at the current directory means the same wherever the case is run.
-    let program = if program.contains('/') && !program.starts_with('/') {
-        let found = absolute(Path::new(program))?;
-        relative(&found, project).unwrap_or(found.display().to_string())
-    } else {
-        in_project(program)
-    };
-    let mut environment = Vec::new();
-    for VariableArgument { name, value } in &options.env {
-        let value = match value {
-            Some(value) if !is_private_name(name) || value.contains('{') => {
-                VariableValue::Text(value.clone())
-            }
-            Some(_) | None => VariableValue::OfCaller,
-        };
-        environment.push(InlineVariable {
-            name: name.clone(),
-            value,
-            reason: OF_OPTION.to_owned(),
-        });
-    }
-    let mut paths = Vec::new();
-    for path in &options.read {
-        let path = absolute(path)?;
-        let path = relative(&path, project).map_or(path, PathBuf::from);
-        paths.push(PathRule {
-            path,
-            access: Access::ReadExecute,
-            presence: Presence::Required,
-            reason: OF_OPTION.to_owned(),
-        });
-    }
-    Ok(InlineClient {
-        program,
-        arguments: arguments.iter().map(in_project).collect(),
-        prompt: None,
-        cwd: cwd.and_then(|cwd| relative(&cwd, project)),
-        environment,
-        paths,
-    })
-}
+/// Reason of a variable, path or attempt that an option gave.
+const OF_OPTION: &str = "asked for when the case was made";
 
-/// Path below the project, with its placeholder.
-fn relative(path: &Path, project: &Path) -> Option<String> {
-    let below = path.strip_prefix(project).ok()?.to_str()?;
-    Some(match below {
-        "" => "{project}".to_owned(),
-        below => format!("{{project}}/{below}"),
-    })
-}
-
-fn text(word: &OsString) -> Result<String, UsageError> {
-    word.to_str().map(str::to_owned).ok_or(UsageError::NotUtf8)
+/// Refuses a command line that no case can hold, such as an argument with an unknown placeholder.
+fn check(new: &NewFile, file: &Path) -> Result<(), UsageError> {
+    let text = new.text(&[], &Observed::default());
+    let checked = policy::check_text(file, text).map_err(UsageError::NoCase);
+    checked.map(drop)
 }

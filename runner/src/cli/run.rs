@@ -86,6 +86,10 @@ pub(super) fn request(
     if let Some(name) = &options.stub {
         case.stub = scenario(name)?;
     }
+    let of_case = match &case.client {
+        Some(client) if options.stdin.is_none() => inline::stdin(&case, client)?,
+        Some(_) | None => StdinChoice::Nothing,
+    };
     let (workload, client) = match case.client.clone() {
         Some(client) => {
             reject_profile(&options)?;
@@ -101,7 +105,7 @@ pub(super) fn request(
         isolation,
         timeout: options.timeout,
         limits: options.limit,
-        stdin: stdin(options.stdin, StdinChoice::Nothing),
+        stdin: stdin(options.stdin, of_case),
         out: options.out,
         lookups: options.lookups,
         hidden: Vec::new(),

@@ -236,8 +236,8 @@ impl Walk<'_> {
         match read {
             Ok((sha256, form)) => {
                 if let Some(form) = form {
-                    let place = format!("file {}", self.shown(path));
-                    self.found.sightings.push(Sighting { place, form });
+                    let sighting = Sighting::in_file(self.root, &self.shown(path), form);
+                    self.found.sightings.push(sighting);
                 }
                 Some(sha256)
             }

@@ -21,7 +21,7 @@ pub(crate) fn next_number(tree: &OwnedFd, client: Identity) -> Option<u64> {
 
 /// Makes `call` with the client's file system ids. Root's ids are not mapped in the client's user namespace, so
 /// its file systems reject them with EOVERFLOW (setfsuid(2), which affects only the calling thread).
-fn as_client<T>(client: Identity, call: impl FnOnce() -> T) -> T {
+pub(crate) fn as_client<T>(client: Identity, call: impl FnOnce() -> T) -> T {
     let Identity::Mapped { host_id } = client else {
         return call();
     };

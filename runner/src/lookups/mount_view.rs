@@ -152,6 +152,11 @@ impl<'a> MountView<'a> {
         }
     }
 
+    /// Checks for a path of the host below a shown one.
+    pub(super) fn is_shown(&self, path: &Path) -> bool {
+        self.trees.iter().any(|tree| path.starts_with(&tree.target))
+    }
+
     pub(super) fn is_directory_on_host(&self, path: &Path) -> bool {
         self.on_host(path)
             .is_some_and(|found| found.object == HostObject::Directory)

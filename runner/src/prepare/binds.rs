@@ -13,13 +13,14 @@ use model::audit::ProgramLocation;
 use model::case::{Access, PathRule, Presence};
 use model::layout::PROGRAM_DIRECTORY;
 use model::quote::shown_path;
-use nix::unistd::{AccessFlags, access};
+use nix::unistd::{AccessFlags, Uid, access};
 use sandbox::identity;
 use sandbox::plan::{Bind, BindKind, Identity};
 use sys::read::name_of;
 
 use super::PrepareError;
 use crate::home_dirs::HomeDirs;
+use crate::own_tmp::{self, Owner};
 use crate::workload::Workload;
 
 /// Trees that no path rule may lead into: they belong to the kernel or hold other programs' sockets.
@@ -167,6 +168,7 @@ pub(super) fn of_rule(
         })?,
     };
     check_target(&rule.path, &object.path, object.status.file_type(), bounds)?;
+    check_owner(&rule.path, &object)?;
     check_permission(rule, &object.path, &object.status, bounds.identity)?;
     let bind = object.bind(&rule.path, rule.access);
     Ok(Some((bind, object.handle)))
@@ -209,6 +211,30 @@ fn check_target(
         resolved: shown_path(resolved),
         what,
     })
+}
+
+/// Refuses what other users own or could replace below /tmp, by the rule's name and without links.
+fn check_owner(named: &Path, object: &Object) -> Result<(), PrepareError> {
+    for path in [named, &object.path] {
+        let owner = own_tmp::owner(path).map_err(|errno| PrepareError::Rule {
+            path: shown_path(named),
+            source: errno.into(),
+        })?;
+        let is_own = match owner {
+            Owner::Elsewhere => true,
+            Owner::Caller(device, inode) => {
+                path != object.path || (device, inode) == (object.status.dev(), object.status.ino())
+            }
+            Owner::Other => false,
+        };
+        if !is_own {
+            return Err(PrepareError::OthersTmp {
+                path: shown_path(path),
+                user: Uid::effective().as_raw(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Checks the permission of the program's user for the rule's access. An unused user id needs the permission of

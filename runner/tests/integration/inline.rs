@@ -233,9 +233,73 @@ fn init_writes_no_rule_for_a_credential_on_disk_and_says_so() {
         "{told}"
     );
     let case = fs::read_to_string(made.path().join("made.toml")).unwrap();
-    assert!(case.contains("# - the credential in file"), "{case}");
+    assert!(
+        case.contains("# - the credential in file home: key"),
+        "{case}"
+    );
     let done = run_made(&made);
-    assert_eq!(done.checks("failed"), ["secrets/credential-not-written"]);
+    let failed = ["files/nothing-else", "secrets/credential-not-written"];
+    assert_eq!(done.checks("failed"), failed);
+    // A person may allow the file, with a reason.
+    let rule = case.split("\n#[[expect.files.rule]]\n").nth(1).unwrap();
+    let rule: String = rule
+        .lines()
+        .map(|line| format!("{}\n", &line[1..]))
+        .collect();
+    assert!(rule.contains("may_hold_credential = true\n"), "{rule}");
+    let allowed = format!("{case}\n[[expect.files.rule]]\n{rule}");
+    let file = made.path().join("made.toml");
+    fs::write(&file, &allowed).unwrap();
+    let refused = Run::case("run").argument(&file).output();
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    assert!(told.contains("expected a reason of your own"), "{told}");
+    let (rest, end) = allowed.rsplit_once(", not reviewed").unwrap();
+    fs::write(
+        &file,
+        format!("{rest}: the agent keeps its login there{end}"),
+    )
+    .unwrap();
+    for run in [Run::case("run"), Run::case("run").as_ordinary_user()] {
+        let done = run.argument(&file).json();
+        done.assert_passed();
+        let message = done.check("secrets/credential-not-written")["message"]
+            .as_str()
+            .unwrap();
+        assert!(
+            message.ends_with("1 file that may hold it: home: key."),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn init_names_sensitive_places_and_blesses_none() {
+    needs_program!("/usr/bin/python3");
+    let made = project(
+        "print(\"\".join",
+        "os.path.exists(os.environ[\"HOME\"] + \"/.aws/credentials\")
+import socket; socket.socket().connect_ex((\"169.254.169.254\", 80))
+print(\"\".join",
+    );
+    let output = init(&made, &["/usr/bin/python3", "agent.py", "hello"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    for place in [
+        "/home/sandbox/.aws/credentials (aws)",
+        "inet:169.254.169.254:80 (cloud-metadata)",
+    ] {
+        assert!(
+            told.contains(&format!("no rule accepts the sensitive place {place}")),
+            "{told}"
+        );
+    }
+    let case = fs::read_to_string(made.path().join("made.toml")).unwrap();
+    assert!(
+        case.contains("\n#destination = \"inet:169.254.169.254:80\"\n"),
+        "{case}"
+    );
+    assert_eq!(run_made(&made).checks("failed"), ["outbound/no-attempts"]);
 }
 
 fn run_made(made: &TempDir) -> Done {
@@ -267,22 +331,6 @@ fn init_escapes_the_names_in_its_notes() {
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("braces: \\u{1b}[31m{a}"), "{told}");
     assert!(!told.contains('\u{1b}'), "{told}");
-}
-
-#[test]
-fn init_names_the_value_that_no_case_can_have() {
-    let made = tempfile::tempdir().unwrap();
-    let output = init(&made, &["/bin/true", "{unknown}"]);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(
-        told.contains("expected a known placeholder, found `{unknown}`"),
-        "{told}"
-    );
-    assert!(made.path().join("made.toml").exists());
-    // Its twin without the word.
-    let made = tempfile::tempdir().unwrap();
-    assert_eq!(init(&made, &["/bin/true"]).status.code(), Some(0));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Rules from runs: each run that they come from meets them.
 
-use model::case::{Count, Root};
-use model::evidence::fixture::{Fixture, case_b, file, question};
-use model::evidence::{Sighting, Survivor};
+use model::case::{Count, Expectations, Root};
+use model::evidence::fixture::{Fixture, case_b, connect, file, question};
+use model::evidence::{LookupKind, Sensitive, SensitivePath, Sighting, Survivor};
 use model::finding::{Status, Verdict};
 use proptest::prelude::*;
 
@@ -128,7 +128,7 @@ fn another_behaviour_fails_the_rules() {
 fn credentials_and_survivors_have_no_rule() {
     let mut run = case_b();
     run.evidence.sightings.push(Sighting {
-        place: "file .agent/log".to_owned(),
+        place: "stdout line 3".to_owned(),
         form: "base64".to_owned(),
     });
     run.evidence.survivors.push(Survivor {
@@ -139,10 +139,60 @@ fn credentials_and_survivors_have_no_rule() {
     assert_eq!(
         refused,
         [
-            "the credential in file .agent/log",
+            "the credential in stdout line 3",
             "the process daemon that outlived it"
         ]
     );
+}
+
+#[test]
+fn rules_that_only_a_person_may_add_are_withheld() {
+    let mut run = case_b();
+    run.evidence
+        .files
+        .extend([file(Root::Tmp, "key"), file(Root::Tmp, "log")]);
+    let sighting = Sighting::in_file(Root::Tmp, "key", "base64".to_owned());
+    run.evidence.sightings.push(sighting);
+    run.evidence
+        .attempts
+        .push(connect("inet", "169.254.169.254", Some(80)));
+    run.evidence.names = vec![question("Metadata.google.internal"), question("a.example")];
+    run.evidence.sensitive.push(SensitivePath {
+        what: Sensitive::Ssh,
+        path: "/home/sandbox/.ssh".to_owned(),
+        kind: LookupKind::Read,
+        count: 1,
+        at_us: 1,
+    });
+    let observed = of(&[&run]);
+    assert_eq!(
+        observed.refused,
+        [
+            "the credential in file tmp: key",
+            "the sensitive place /home/sandbox/.ssh (ssh)",
+            "the sensitive place Metadata.google.internal (cloud-metadata)",
+            "the sensitive place inet:169.254.169.254:80 (cloud-metadata)",
+        ]
+    );
+    let names = |expect: &Expectations| {
+        let files = expect.files.iter().flat_map(|files| &files.expected);
+        let files = files
+            .filter(|rule| rule.root == Root::Tmp)
+            .map(|rule| rule.path.to_string());
+        let attempts = expect
+            .attempts
+            .iter()
+            .map(|rule| rule.destination.to_string());
+        files.chain(attempts).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&observed.expect), ["log", "name:a.example"]);
+    let withheld = [
+        "key",
+        "inet:169.254.169.254:80",
+        "name:metadata.google.internal",
+    ];
+    assert_eq!(names(&observed.withheld), withheld);
+    assert!(observed.withheld.files.unwrap().expected[0].may_hold_credential);
 }
 
 #[test]

@@ -2,13 +2,23 @@
 
 use std::path::Path;
 
+use scenario::closed_set;
+
 use crate::policy::{Invocation, PathRule};
 use crate::profile::template::fill;
 
-/// Placeholder for the directory of the case file.
+/// Placeholder for the project: the directory of the case file, or one above it.
 pub const PROJECT: &str = "project";
 /// Placeholder for the prompt.
 const PROMPT: &str = "prompt";
+
+closed_set! {
+    /// Treatment of the toolchain of a client.
+    pub enum ToolchainRule {
+        /// Follow the program to its interpreter, and show the roots that it leads to on this machine.
+        Follow = "follow",
+    }
+}
 
 /// Client of a case without a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +31,12 @@ pub struct InlineClient {
     pub prompt: Option<String>,
     /// Working directory; `None` selects an empty directory of the sandbox.
     pub cwd: Option<String>,
+    /// Way from the directory of the case file up to the project: `..` and so on; `None` if that directory is the project.
+    pub project: Option<String>,
+    /// File for standard input, which may have `{project}`; `None` for an empty input.
+    pub stdin: Option<String>,
+    /// Treatment of the toolchain; `None` shows only what the other keys name.
+    pub toolchain: Option<ToolchainRule>,
     /// Environment, beside that of every program.
     pub environment: Vec<InlineVariable>,
     /// Host paths that the client sees; may have `{project}`.
@@ -48,6 +64,11 @@ pub enum VariableValue {
 }
 
 impl InlineClient {
+    /// Returns the placeholders of arguments and values that a run fills in.
+    pub fn placeholders() -> [&'static str; 6] {
+        [PROJECT, PROMPT, "base_url", "credential", "home", "tmp"]
+    }
+
     /// Returns the task, whose options the arguments say.
     pub fn task(&self) -> Invocation {
         Invocation {

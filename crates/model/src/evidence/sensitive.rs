@@ -4,7 +4,7 @@
 //! has a reason to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use scenario::closed_set;
 use schemars::JsonSchema;
@@ -126,6 +126,20 @@ impl Sensitive {
         Some(found.0)
     }
 
+    /// Returns the content of a directory that lies in a sensitive place, holds one that exists, or by its name holds
+    /// several, as `.config` does.
+    pub fn of_tree(directory: &Path, exists: impl Fn(&Path) -> bool) -> Option<Self> {
+        let holds = |pattern: &[&str]| {
+            let in_it = exists(&directory.join(pattern.iter().collect::<PathBuf>()));
+            let mut known = 1..pattern.len();
+            in_it
+                || known
+                    .any(|known| directory.ends_with(pattern[..known].iter().collect::<PathBuf>()))
+        };
+        let found = || PATHS.iter().find(|(_, pattern)| holds(pattern));
+        Self::of_path(directory).or_else(|| Some(found()?.0))
+    }
+
     /// Returns the content of the destination of a call.
     pub fn of_attempt(attempt: &Attempt) -> Option<Self> {
         let is_one =
@@ -180,6 +194,31 @@ mod tests {
             (".aws/credentials", Sensitive::Aws),
         ] {
             assert_eq!(of(path), Some(what), "{path}");
+        }
+    }
+
+    #[test]
+    fn tree_with_a_sensitive_place_is_sensitive() {
+        let of_tree = |path: &str| {
+            let exists = |path: &Path| path == Path::new("/home/me/tools/.ssh");
+            Sensitive::of_tree(Path::new(path), exists)
+        };
+        for path in [
+            "/home/me/.local",
+            "/home/me/.local/share",
+            "/home/me/.config",
+            "/home/me/.ssh/bin",
+            "/home/me/tools",
+        ] {
+            assert!(of_tree(path).is_some(), "{path}");
+        }
+        for path in [
+            "/home/me/.local/bin",
+            "/home/me/.pyenv/versions/3.12",
+            "/home/me",
+            "/opt/tool",
+        ] {
+            assert_eq!(of_tree(path), None, "{path}");
         }
     }
 

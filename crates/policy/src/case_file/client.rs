@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::case::client::{InlineClient, InlineVariable, PROJECT, VariableValue};
+use model::case::client::{InlineClient, InlineVariable, PROJECT, ToolchainRule, VariableValue};
 use model::profile::template::{Piece, pieces};
 use model::quote::{known_words, quoted};
 use schemars::JsonSchema;
@@ -10,13 +10,11 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::error::Flaw;
-use crate::schema::{Sentence, Text, VariableName, Word};
+use crate::schema::{Sentence, Text, Upwards, VariableName, Word};
 use crate::values::{
-    PathRuleFile, check_variable_name, path_rules, reject_repeated, sentence, word,
+    PathRuleFile, check_variable_name, one_of, path_rules, reject_repeated, sentence, word,
 };
 
-/// Placeholders of the client's texts that a run fills in.
-const OF_ARGUMENTS: [&str; 6] = [PROJECT, "prompt", "base_url", "credential", "home", "tmp"];
 /// Reason of a variable without one.
 const NO_REASON: &str = "the client's environment in the case";
 
@@ -25,7 +23,11 @@ const NO_REASON: &str = "the client's environment in the case";
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Client")]
 pub(super) struct ClientFile {
-    /// Path, or a name that is looked up in PATH. `{project}` is the directory of the case file.
+    /// Way from the directory of this file up to the project, for `{project}`: `..`, `../..` and so on; without this key,
+    /// the directory itself.
+    #[schemars(with = "Option<Upwards>")]
+    project: Option<Spanned<String>>,
+    /// Path, or a name that is looked up in PATH. `{project}` is the project.
     #[schemars(with = "Text")]
     program: Spanned<String>,
     /// Arguments after the program's name; `{project}`, `{prompt}`, `{base_url}`, `{credential}`, `{home}` and `{tmp}`
@@ -39,6 +41,12 @@ pub(super) struct ClientFile {
     /// Working directory, read-only and shown; without this key, an empty directory of the sandbox.
     #[schemars(with = "Option<Text>")]
     cwd: Option<Spanned<String>>,
+    /// File for standard input, which may begin with `{project}`; without this key, an empty input.
+    #[schemars(with = "Option<Text>")]
+    stdin: Option<Spanned<String>>,
+    /// Directories of interpreters: `follow` shows the roots that the program leads to, found anew on each machine.
+    #[schemars(with = "Option<ToolchainRule>")]
+    toolchain: Option<Spanned<String>>,
     /// Environment, beside PATH, HOME, TMPDIR, LANG and TERM.
     #[serde(default)]
     environment: Vec<VariableFile>,
@@ -100,7 +108,7 @@ impl From<PathFile> for PathRuleFile {
 pub(super) fn parsed(file: ClientFile) -> Result<InlineClient, Flaw> {
     let mut arguments = Vec::new();
     for argument in file.arguments {
-        arguments.push(filled_later(argument, &OF_ARGUMENTS)?.into_inner());
+        arguments.push(filled_later(argument, &InlineClient::placeholders())?.into_inner());
     }
     let path = |value: Spanned<String>| {
         let span = value.span();
@@ -109,15 +117,32 @@ pub(super) fn parsed(file: ClientFile) -> Result<InlineClient, Flaw> {
     };
     let cwd = file.cwd.map(path).transpose()?;
     let rules = file.paths.into_iter().map(PathRuleFile::from);
+    let stdin = file.stdin.map(path).transpose()?;
+    let project = file.project.map(upwards).transpose()?;
+    let toolchain = file.toolchain.as_ref();
+    let toolchain = toolchain.map(|word| one_of(word, &ToolchainRule::ALL, ToolchainRule::word));
     let prompt = file.prompt.map(super::not_empty).transpose()?;
     Ok(InlineClient {
         program: path(file.program)?.into_inner(),
         arguments,
         prompt,
         cwd: cwd.map(Spanned::into_inner),
+        project,
+        stdin: stdin.map(Spanned::into_inner),
+        toolchain: toolchain.transpose()?,
         environment: environment(file.environment)?,
         paths: path_rules(rules, path)?,
     })
+}
+
+/// Parses a way up from the directory of the file.
+fn upwards(value: Spanned<String>) -> Result<String, Flaw> {
+    if value.get_ref().split('/').any(|part| part != "..") {
+        let found = quoted(value.get_ref());
+        let hint = "write `..` for the directory above that of this file, `../..` for the next one";
+        return Err(Flaw::new(value.span(), "a way up", found, hint));
+    }
+    Ok(value.into_inner())
 }
 
 fn environment(file: Vec<VariableFile>) -> Result<Vec<InlineVariable>, Flaw> {
@@ -127,9 +152,9 @@ fn environment(file: Vec<VariableFile>) -> Result<Vec<InlineVariable>, Flaw> {
         reject_repeated(&mut seen, &variable.name, "each variable once")?;
         check_variable_name(&variable.name)?;
         let value = match (variable.value, variable.from_env) {
-            (Some(value), false) => {
-                VariableValue::Text(filled_later(value, &OF_ARGUMENTS)?.into_inner())
-            }
+            (Some(value), false) => VariableValue::Text(
+                filled_later(value, &InlineClient::placeholders())?.into_inner(),
+            ),
             (None, true) => VariableValue::OfCaller,
             (value, from_env) => {
                 let found = if from_env { "both" } else { "neither" };

@@ -9,13 +9,14 @@ use model::case::Count;
 use model::case::Expectations;
 use model::case::Switch;
 use model::case::expect::{AgentStream, ExpectedExit, ProgramRule, Records};
+use model::profile::TextPattern;
 use scenario::closed_set;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::error::Flaw;
-use crate::placeholders::pattern;
+use crate::placeholders::checked;
 use crate::profile_file::ExpectedAttemptFile;
 use crate::profile_file::attempts;
 use crate::schema::{Sentence, Text};
@@ -111,7 +112,7 @@ struct ProgramsFile {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExpectedProgram")]
 struct ProgramFile {
-    /// Path inside the sandbox; placeholders as in paths of files.
+    /// Path inside the sandbox; placeholders as in paths of files, and `{project}` at its begin for a case with a client.
     #[schemars(with = "Text")]
     program: Spanned<String>,
     /// Reason why the client starts it.
@@ -228,7 +229,11 @@ fn programs(file: ProgramsFile) -> Result<Vec<ProgramRule>, Flaw> {
     for rule in file.rule {
         reject_repeated(&mut seen, &rule.program, "each program once")?;
         parsed.push(ProgramRule {
-            program: pattern(&rule.program, rule.program.get_ref(), EXPECTED_TEXT)?,
+            program: checked(
+                &rule.program,
+                TextPattern::of_program(rule.program.get_ref()),
+                EXPECTED_TEXT,
+            )?,
             reason: sentence(rule.reason)?,
         });
     }

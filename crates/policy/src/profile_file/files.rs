@@ -49,6 +49,7 @@ pub(crate) fn named(
             path: pattern(&path, path.get_ref(), "a path that can be met")?,
             mode: None,
             count: Count::ANY,
+            may_hold_credential: false,
             reason: sentence(named.reason)?,
         });
     }

@@ -150,6 +150,9 @@ fn check(
         } else if target == Path::new("/dev/pts") {
             let is_bounded = mount.super_options.contains("max=");
             mount.kind == "devpts" && mount.has_all(&["nosuid", "noexec"]) && is_bounded
+        } else if is_in(TMP) && mount.kind == "tmpfs" && leads_to_bind(target, binds) {
+            // Holds mount points only.
+            mount.has_all(&["ro", "nosuid", "nodev", "noexec"])
         } else if is_in("/dev") {
             mount.has_all(&["ro", "nosuid", "noexec"])
         } else {
@@ -162,6 +165,13 @@ fn check(
         count += 1;
     }
     Ok(count)
+}
+
+/// Checks for a directory that is shown itself in no part, and lies above a shown path.
+fn leads_to_bind(directory: &Path, binds: &[Bind]) -> bool {
+    let mut targets = binds.iter().map(|bind| Path::new(&bind.target));
+    targets.clone().any(|target| target.starts_with(directory))
+        && !targets.any(|target| directory.starts_with(target))
 }
 
 /// Returns the mount point of a bind after resolving links. The planned object must be found at the bind's target, on a

@@ -80,7 +80,7 @@ fn modes_that_shut_everybody_out_are_reported_and_do_not_hide_anything() {
     let found = walked(home.path(), WIDE);
     assert_eq!(paths(&found), ["d", "d/f"]);
     assert!(found.files.iter().all(|file| file.mode == 0));
-    assert_eq!(found.sightings[0].place, "file d/f");
+    assert_eq!(found.sightings[0].place, "file home: d/f");
     assert!(found.gaps.is_empty());
 }
 

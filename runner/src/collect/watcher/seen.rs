@@ -138,11 +138,16 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Opens the object at a path below the tree. No link is followed, not even in the middle of the path.
+    /// Opens the object at a path below the tree. No link is followed, not even in the middle of the path, and no mount
+    /// is entered: files of the host that are shown below /tmp are not the client's.
     pub(super) fn open(&self, path: &[u8], flags: OFlag) -> Result<OwnedFd, Errno> {
         let how = OpenHow::new()
             .flags(flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
-            .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS);
+            .resolve(
+                ResolveFlag::RESOLVE_BENEATH
+                    | ResolveFlag::RESOLVE_NO_SYMLINKS
+                    | ResolveFlag::RESOLVE_NO_XDEV,
+            );
         let path = if path.is_empty() { b"." } else { path };
         openat2(&self.directory, path, how)
     }

@@ -150,8 +150,8 @@ fn each_deviation_drifts_by_its_own_lines_and_the_advice_accepts_it() {
     assert_drifts(
         "key-in-state-as-base64",
         &[
-            "+ outcome credential in file .agent/.agent.json: base64",
-            "+ outcome credential in file .agent/backups/.agent.json.backup.{digits}: base64",
+            "+ outcome credential in file home: .agent/.agent.json: base64",
+            "+ outcome credential in file home: .agent/backups/.agent.json.backup.{digits}: base64",
         ],
     );
 }

@@ -4,7 +4,7 @@ use model::case::Count;
 use model::case::expect::{Auth, ExpectedExit, Order, ProgramRule, Records};
 use model::case::{Expectations, Root};
 use model::evidence::fixture::{Fixture, case_b, file, head_request, rule};
-use model::evidence::{Exit, Process, RequestClass};
+use model::evidence::{Exit, Process, RequestClass, Sighting};
 use model::finding::{Status, Verdict};
 use model::profile::ExpectedFile;
 
@@ -39,6 +39,20 @@ super::deviations! {
         run.case.expect.exit = Some(ExpectedExit::AnyCode);
         run.evidence.exit = Exit::Signal(9);
     } => ["process/exit-zero"];
+    credential_in_another_file_than_allowed_is_found: case_b, |run| {
+        hold_credential(run, true);
+        run.evidence.sightings.push(Sighting::in_file(Root::Home, "session-1", "hex".to_owned()));
+    } => ["secrets/credential-not-written"];
+    credential_in_a_file_of_a_plain_rule_is_found: case_b, |run| {
+        hold_credential(run, false);
+    } => ["secrets/credential-not-written"];
+    credential_in_the_name_of_an_allowed_file_is_found: case_b, |run| {
+        hold_credential(run, true);
+        run.evidence.sightings.push(Sighting {
+            place: "name of the file session-1".to_owned(),
+            form: "hex".to_owned(),
+        });
+    } => ["secrets/credential-not-written"];
     requests_out_of_order_are_found: case_a, |run| {
         run.rules().rules.reverse();
     } => ["requests/sequence"];
@@ -52,6 +66,7 @@ fn expect_files(run: &mut Fixture, count: Count, mode: Option<u32>) {
         path: "session-{digits}".parse().unwrap(),
         mode,
         count,
+        may_hold_credential: false,
         reason: "one for each session".to_owned(),
     });
 }
@@ -61,6 +76,29 @@ fn leave(run: &mut Fixture, numbers: &[&str]) {
         .iter()
         .map(|number| file(Root::Tmp, &format!("session-{number}")));
     run.evidence.files.extend(files);
+}
+
+/// Leaves a file with the credential in it, in two forms.
+fn hold_credential(run: &mut Fixture, is_allowed: bool) {
+    expect_files(run, Count::ANY, None);
+    leave(run, &["1"]);
+    let files = run.case.expect.files.as_mut().unwrap();
+    files.expected.last_mut().unwrap().may_hold_credential = is_allowed;
+    for form in ["base64", "hex"] {
+        let sighting = Sighting::in_file(Root::Tmp, "session-1", form.to_owned());
+        run.evidence.sightings.push(sighting);
+    }
+}
+
+#[test]
+fn credential_in_an_allowed_file_is_counted_and_named() {
+    let mut run = case_b();
+    hold_credential(&mut run, true);
+    assert_eq!(with_status(Status::Failed, &run), [""; 0]);
+    assert_eq!(
+        finding("secrets/credential-not-written", &run).message,
+        "The credential is only in its own header and in 1 file that may hold it: tmp: session-1."
+    );
 }
 
 fn start(run: &mut Fixture, program: &str) {

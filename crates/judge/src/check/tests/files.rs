@@ -207,6 +207,7 @@ fn known(root: Root, path: &str) -> ExpectedFile {
         path: path.parse().unwrap(),
         mode: None,
         count: Count::ANY,
+        may_hold_credential: false,
         reason: "the client is known for it".to_owned(),
     }
 }

@@ -2,6 +2,7 @@
 
 use model::case::Count;
 use model::case::Root;
+use model::case::expect::NOT_REVIEWED;
 use model::profile::Files;
 use model::quote::quoted;
 use model::schema::values::FileMode;
@@ -58,6 +59,10 @@ struct RuleFile {
     mode: Option<Spanned<String>>,
     /// Number of such files; without this key, any.
     count: Option<CountFile>,
+    /// True if such a file may hold the credential; then the reason must be that of a person.
+    #[serde(default)]
+    #[schemars(with = "Option<bool>")]
+    may_hold_credential: Option<Spanned<bool>>,
     /// Reason why the client creates the file.
     #[schemars(with = "Sentence")]
     reason: Spanned<String>,
@@ -70,17 +75,19 @@ pub(super) fn parsed(file: FilesFile) -> Result<Files, Flaw> {
     let mut places = Vec::new();
     let mut limits = Vec::new();
     for rule in file.rule {
+        let may_hold_credential = may_hold_credential(&rule)?;
         places.push(ExpectedFileFile {
             root: rule.root,
             path: rule.path,
             reason: rule.reason,
         });
         let mode = rule.mode.as_ref().map(mode).transpose()?;
-        limits.push((mode, times(rule.count, Count::ANY)?));
+        limits.push((mode, times(rule.count, Count::ANY)?, may_hold_credential));
     }
     let mut expected = named(places, Ok)?;
-    for (file, (mode, count)) in expected.iter_mut().zip(limits) {
+    for (file, (mode, count, may_hold_credential)) in expected.iter_mut().zip(limits) {
         (file.mode, file.count) = (mode, count);
+        file.may_hold_credential = may_hold_credential;
     }
     Ok(Files {
         expected,
@@ -88,6 +95,19 @@ pub(super) fn parsed(file: FilesFile) -> Result<Files, Flaw> {
         no_transcript: transcript.transpose()? == Some(Transcript::Forbidden),
         ..Files::default()
     })
+}
+
+/// Parses the permission to hold the credential. `init` proposes such rules, so its own reason is not enough.
+fn may_hold_credential(rule: &RuleFile) -> Result<bool, Flaw> {
+    let value = rule.may_hold_credential.as_ref();
+    let value = value.filter(|value| *value.get_ref());
+    if value.is_some() && rule.reason.get_ref().trim_end().ends_with(NOT_REVIEWED) {
+        let hint = "say in `reason` why the credential may be in the file";
+        let expected = "a reason of your own beside may_hold_credential";
+        let found = quoted(rule.reason.get_ref());
+        return Err(Flaw::new(rule.reason.span(), expected, found, hint));
+    }
+    Ok(value.is_some())
 }
 
 fn mode(value: &Spanned<String>) -> Result<u32, Flaw> {
