@@ -13,6 +13,7 @@ use model::text::printable;
 use policy::{self, PolicyError, Reference};
 use sandbox::core_dumps;
 use sandbox::error::SetupError;
+use sandbox::plan::Plan;
 
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::request::{RunRequest, StdinChoice};
@@ -76,7 +77,7 @@ pub(crate) fn build(
         unsound: check::unsound(&evidence),
         kernel_refuses: check::kernel_refuses(&evidence),
         checks,
-        not_proved: further_not_proved(request, prepared.plan.tier, &evidence),
+        not_proved: further_not_proved(request, &prepared.plan, &evidence),
         evidence,
         wider_rules: asked_stub(workload)
             .into_iter()
@@ -104,11 +105,15 @@ const NOT_PROVED_INHERITED: [&str; 4] = [
     "What it made and removed again, and how much it wrote in all: its home is on the container's disk, where only single files have a limit.",
 ];
 
+/// Limit of a run whose client is shown a directory with its case.
+const READS_ITS_CASE: &str = "That it does not know what is expected of it: its case, and earlier reports beside the case, are in a directory that it can read.";
+
 /// Limit of a run that records no lookups.
 const NO_LOOKUPS: &str = "Which paths it looked for: only `--lookups` lists them.";
 
 /// Returns the further limits of the proof for this isolation and this run.
-fn further_not_proved(request: &RunRequest, tier: Tier, evidence: &Evidence) -> Vec<String> {
+fn further_not_proved(request: &RunRequest, plan: &Plan, evidence: &Evidence) -> Vec<String> {
+    let tier = plan.tier;
     if evidence.exit == Exit::NotStarted {
         return Vec::new();
     }
@@ -123,6 +128,14 @@ fn further_not_proved(request: &RunRequest, tier: Tier, evidence: &Evidence) -> 
     let of_tier = of_tier.iter().map(|sentence| (*sentence).to_owned());
     let unlisted = tier == Tier::Namespace && !request.lookups;
     let unlisted = unlisted.then(|| NO_LOOKUPS.to_owned());
+    let case = request.workload.case_file();
+    let reads_its_case = case.filter(|case| {
+        plan.root
+            .binds
+            .iter()
+            .any(|bind| case.starts_with(&bind.source))
+    });
+    let reads_its_case = reads_its_case.map(|_| READS_ITS_CASE.to_owned());
     let dumped = evidence
         .layers
         .iter()
@@ -130,6 +143,7 @@ fn further_not_proved(request: &RunRequest, tier: Tier, evidence: &Evidence) -> 
     let dumped = dumped.and_then(|layer| Some(format!("A{}.", layer.detail.strip_prefix('a')?)));
     of_tier
         .chain(unlisted)
+        .chain(reads_its_case)
         .chain(dumped)
         .chain(unnamed)
         .chain(evidence.limits_of_ledger())

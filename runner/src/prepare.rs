@@ -168,6 +168,7 @@ pub(crate) fn prepare(
     let bounds = binds::Bounds {
         home_dirs: HomeDirs::of_caller(),
         written,
+        case_file: workload.case_file(),
         identity,
     };
     let of_program = binds::of_program(&program, &program_path, &program_paths.file)?;

@@ -1,11 +1,11 @@
 //! The workload of a run: a client judged by a case, or an audited program. Both are started in the same way.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::audit::{ASKED_FOR, Audit, OF_CALLER};
 use model::case::expect::ProgramRule;
-use model::case::{Case, Device, Expectations, Origin, PathRule, SandboxRules};
+use model::case::{Case, Device, Expectations, Origin, PathRule, SandboxRules, Source};
 use model::profile::{
     ExpectedAttempt, Files, PLACEHOLDERS, Profile, Settings, SideRequest, Variable,
 };
@@ -93,6 +93,17 @@ impl Workload {
         match self {
             Self::Client { case, .. } | Self::Inline { case, .. } => &case.origin,
             Self::Program(audit) => &audit.origin,
+        }
+    }
+
+    /// The case's own file, with links resolved; `None` for a built-in case, and for an audit.
+    pub(crate) fn case_file(&self) -> Option<PathBuf> {
+        match self {
+            Self::Client { case, .. } | Self::Inline { case, .. } => match &case.origin.source {
+                Source::File(path) => path.canonicalize().ok(),
+                Source::BuiltIn => None,
+            },
+            Self::Program(_) => None,
         }
     }
 

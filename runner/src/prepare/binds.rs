@@ -35,6 +35,8 @@ pub(super) struct Bounds<'a> {
     pub(super) home_dirs: HomeDirs,
     /// Files and directories that this run writes to, with links resolved.
     pub(super) written: &'a [PathBuf],
+    /// The case's own file, with links resolved.
+    pub(super) case_file: Option<PathBuf>,
     pub(super) identity: Identity,
 }
 
@@ -167,7 +169,7 @@ pub(super) fn of_rule(
             source,
         })?,
     };
-    check_target(&rule.path, &object.path, object.status.file_type(), bounds)?;
+    check_target(rule, &object.path, object.status.file_type(), bounds)?;
     check_owner(&rule.path, &object)?;
     check_permission(rule, &object.path, &object.status, bounds.identity)?;
     let bind = object.bind(&rule.path, rule.access);
@@ -177,7 +179,7 @@ pub(super) fn of_rule(
 /// Refuses targets that belong to the kernel, to other programs or to this run. Through a link, refuses also
 /// targets that a user cannot mean by the link's name.
 fn check_target(
-    named: &Path,
+    rule: &PathRule,
     resolved: &Path,
     kind: FileType,
     bounds: &Bounds<'_>,
@@ -186,9 +188,14 @@ fn check_target(
         let mut trees = trees.iter().map(Path::new);
         trees.any(|tree| tree.starts_with(resolved))
     };
+    let named = rule.path.as_path();
     let is_link = named != resolved;
     let forbidden = FORBIDDEN.iter().any(|tree| resolved.starts_with(tree));
-    let writes_below = || bounds.written.iter().any(|file| file.starts_with(resolved));
+    // A client that can read its case learns no more from the reports and the lock file beside it.
+    let reads_its_case = rule.access != Access::Write
+        && (bounds.case_file.as_ref()).is_some_and(|case| case.starts_with(resolved));
+    let writes_below =
+        || !reads_its_case && bounds.written.iter().any(|file| file.starts_with(resolved));
     let what = match () {
         () if forbidden => "below /proc, /sys, /dev or /run",
         () if is_link && (holds(&FORBIDDEN) || holds(&NEVER_WHOLE)) => {
@@ -296,6 +303,7 @@ mod tests {
         Bounds {
             home_dirs: HomeDirs::known(Some(home)),
             written: reports,
+            case_file: None,
             identity: Identity::Unmapped { uid: 0, gid: 0 },
         }
     }
