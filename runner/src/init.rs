@@ -96,7 +96,11 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     let date = now.get(..10).unwrap_or(&now);
     let reason = format!("seen on {date}, {NOT_REVIEWED}");
     let runs: Vec<&Evidence> = runs.iter().collect();
-    let Observed { expect, refused } = observed(&runs, &reason);
+    let Observed {
+        expect,
+        refused,
+        records_not_judged,
+    } = observed(&runs, &reason);
     let about = [format!(
         "Written by `runner init` on {date} from {}. Read each rule; change its reason once you have.",
         count(runs.len(), "run")
@@ -108,6 +112,7 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
         exec: &request.run.workload.sandbox().exec,
         expect: &expect,
         refused: &refused,
+        records_not_judged: records_not_judged.as_deref(),
     });
     let path = shown_path(&request.file);
     let written = OpenOptions::new()

@@ -31,6 +31,7 @@ mod init_record;
 mod outbound;
 mod outcome;
 mod process;
+mod record_rules;
 mod records;
 mod requests;
 mod secrets;
@@ -102,7 +103,7 @@ const SEARCHED: &[GapKind] = &[
 const CASE: &str = "case";
 
 #[rustfmt::skip]
-const CHECKS: [Check; 39] = [
+const CHECKS: [Check; 40] = [
     client("requests/first-and-only",           "4.2", REQUESTS,  Asked(requests::first_and_only)),
     client("requests/sequence",                 "4.1", REQUESTS,  Asked(requests::sequence)),
     client("requests/post-count",               "4.2", REQUESTS,  Asked(requests::post_count)),
@@ -130,6 +131,7 @@ const CHECKS: [Check; 39] = [
     client("records/assistant-text",            "2.3", BOTH,      Asked(records::assistant_text)),
     client("records/assistant-position",        "6.2", RECORDS,   Asked(records::assistant_position)),
     client("records/result-success",            "2.3", RECORDS,   Asked(records::result_success)),
+    client("records/rules",                     CASE,  RECORDS,   Asked(record_rules::rules)),
     client("files/state-file",                  "2.4", FILES,     Asked(files::state_file)),
     client("files/backup",                      "2.4", FILES,     Asked(files::backup)),
     client("files/modes",                       "2.4", FILES,     Asked(files::modes)),

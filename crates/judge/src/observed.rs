@@ -4,6 +4,7 @@
 //! credential outside of its header, survivors, lost evidence, attempts without a destination.
 
 mod pattern;
+mod records;
 #[cfg(test)]
 mod tests;
 
@@ -11,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::case::Expectations;
 use model::case::expect::{
-    Auth, BodyField, BodyRules, ExpectedExit, HeaderRules, Order, ProgramRule, Protocol, Records,
+    Auth, BodyField, BodyRules, ExpectedExit, HeaderRules, Order, ProgramRule, Protocol,
     RequestRule, Requests,
 };
-use model::evidence::{Attempt, Evidence, Exit, FileEntry, FileKind, Line, Request};
+use model::evidence::{Attempt, Evidence, Exit, FileEntry, FileKind, Request};
 use model::expected::judged;
 use model::journal::{Head, Host, REDACTED};
 use model::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, MESSAGES, TextPattern};
@@ -29,14 +30,17 @@ pub struct Observed {
     pub expect: Expectations,
     /// Behaviour for which there is no rule, one phrase each.
     pub refused: Vec<String>,
+    /// Reason why records have no form or no rules.
+    pub records_not_judged: Option<String>,
 }
 
 /// Derives expectations from runs of the same program. `reason` is that of each rule.
 pub fn observed(runs: &[&Evidence], reason: &str) -> Observed {
     let mut refused = BTreeSet::new();
+    let (records, records_not_judged) = records::records(runs, reason);
     let expect = Expectations {
         requests: Some(requests(runs, reason, &mut refused)),
-        records: is_json_lines(runs).then_some(Records::JsonLines),
+        records,
         files: Some(files(runs, reason, &mut refused)),
         exit: exit(runs, &mut refused),
         programs: Some(programs(runs, reason, &mut refused)),
@@ -58,6 +62,7 @@ pub fn observed(runs: &[&Evidence], reason: &str) -> Observed {
     Observed {
         expect,
         refused: refused.into_iter().collect(),
+        records_not_judged,
     }
 }
 
@@ -204,13 +209,6 @@ fn fields(requests: &[&Request]) -> Option<Vec<BodyField>> {
     };
     let field = |name| BodyField { name, kind: None };
     Some(keys.into_iter().map(field).collect())
-}
-
-fn is_json_lines(runs: &[&Evidence]) -> bool {
-    runs.iter().all(|run| {
-        let mut records = run.records.iter();
-        !run.records.is_empty() && records.all(|record| matches!(record.line, Line::Record(_)))
-    })
 }
 
 fn files(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) -> Files {

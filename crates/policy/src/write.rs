@@ -1,9 +1,12 @@
 //! A case as text: what `runner init` writes from runs, ready to be read and tightened.
 
 use model::case::client::{InlineVariable, VariableValue};
-use model::case::expect::{Auth, ExpectedExit, Order, Records, RequestRule};
+use model::case::expect::{
+    Auth, ExpectedExit, FieldRule, Format, Order, RecordRule, RecordRules, Records, RequestRule,
+    ValueRule,
+};
 use model::case::{Count, Expectations, InlineClient, PathRule, Presence, Root};
-use model::escape::visible;
+use model::escape::{is_dangerous, visible};
 use model::profile::{ExpectedFile, Files};
 
 /// A case to write.
@@ -21,6 +24,8 @@ pub struct NewCase<'a> {
     pub expect: &'a Expectations,
     /// Behaviour without a rule, for a comment at the end.
     pub refused: &'a [String],
+    /// Reason why records have no form or no rules, for a comment.
+    pub records_not_judged: Option<&'a str>,
 }
 
 /// Returns the text of a case file.
@@ -41,7 +46,7 @@ pub fn case(case: &NewCase<'_>) -> String {
         text.table("[sandbox]");
         text.line(&format!("allow_exec = {}", list(&trees)));
     }
-    expect(&mut text, case.expect);
+    expect(&mut text, case.expect, case.records_not_judged);
     if !case.refused.is_empty() {
         text.blank();
         text.comment("No rule can accept the following, which the runs showed:");
@@ -80,10 +85,24 @@ impl Text {
     }
 }
 
-/// Writes a TOML basic string. JSON has the same escapes except for DEL.
+/// Writes a TOML basic string, whose dangerous characters are escaped.
 fn quoted(text: &str) -> String {
-    let json = serde_json::Value::from(text).to_string();
-    json.replace('\u{7f}', "\\u007f")
+    let mut string = String::from('"');
+    let mut before = None;
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => string.extend(['\\', c]),
+            '\n' => string.push_str("\\n"),
+            '\t' => string.push_str("\\t"),
+            _ if is_dangerous(before, c) => {
+                string.push_str(&format!("\\U{:08x}", u32::from(c)));
+            }
+            _ => string.push(c),
+        }
+        before = Some(c);
+    }
+    string.push('"');
+    string
 }
 
 fn list(values: &[String]) -> String {
@@ -139,7 +158,7 @@ fn client(text: &mut Text, client: &InlineClient) {
     }
 }
 
-fn expect(text: &mut Text, expect: &Expectations) {
+fn expect(text: &mut Text, expect: &Expectations, records_not_judged: Option<&str>) {
     if let Some(exit) = expect.exit {
         text.table("[expect.exit]");
         match exit {
@@ -159,11 +178,7 @@ fn expect(text: &mut Text, expect: &Expectations) {
             request(text, rule);
         }
     }
-    text.table("[expect.records]");
-    match expect.records {
-        Some(Records::JsonLines | Records::AgentStream(_)) => text.key("format", "json-lines"),
-        None => text.line("format = \"none\"             # standard output is not judged"),
-    }
+    records(text, expect.records.as_ref(), records_not_judged);
     if let Some(files) = &expect.files {
         expected_files(text, files);
     }
@@ -209,6 +224,59 @@ fn request(text: &mut Text, rule: &RequestRule) {
         text.line(&format!("body = {{ fields = {} }}", list(&names)));
     }
     text.key("reason", &rule.reason);
+}
+
+fn records(text: &mut Text, records: Option<&Records>, not_judged: Option<&str>) {
+    text.table("[expect.records]");
+    if let Some(why) = not_judged {
+        text.comment(&format!("Records are not judged: {why}."));
+    }
+    let format = records.map_or(Format::None, Records::format);
+    text.key("format", format.word());
+    let rules = records.and_then(|records| records.rules.as_ref());
+    let Some(RecordRules { order, rules }) = rules else {
+        return;
+    };
+    text.key("order", order.word());
+    for rule in rules {
+        record(text, rule);
+    }
+}
+
+fn record(text: &mut Text, rule: &RecordRule) {
+    text.table("[[expect.records.rule]]");
+    let field = |field: &FieldRule| format!("{} = {}", quoted(&field.pointer), value(&field.value));
+    if !rule.conditions.is_empty() {
+        let conditions: Vec<String> = rule.conditions.iter().map(field).collect();
+        text.line(&format!("where = {{ {} }}", conditions.join(", ")));
+    }
+    text.line(&count(rule.count));
+    text.key("reason", &rule.reason);
+    if !rule.fields.is_empty() {
+        text.table("[expect.records.rule.fields]");
+    }
+    for line in rule.fields.iter().map(field) {
+        text.line(&line);
+    }
+}
+
+fn value(rule: &ValueRule) -> String {
+    match rule {
+        ValueRule::Text(pattern) => quoted(&pattern.to_string()),
+        ValueRule::Number(number) => number.to_string(),
+        ValueRule::Boolean(value) => value.to_string(),
+        ValueRule::List(items) => {
+            let items: Vec<String> = items.iter().map(value).collect();
+            format!("[{}]", items.join(", "))
+        }
+        ValueRule::Kinds(kinds) => match kinds.as_slice() {
+            [kind] => format!("{{ type = {} }}", quoted(kind.word())),
+            kinds => {
+                let kinds: Vec<String> = kinds.iter().map(|kind| kind.word().to_owned()).collect();
+                format!("{{ type = {} }}", list(&kinds))
+            }
+        },
+    }
 }
 
 fn expected_files(text: &mut Text, files: &Files) {

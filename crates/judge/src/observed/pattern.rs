@@ -82,6 +82,29 @@ pub(super) fn patterns(runs: impl IntoIterator<Item = Vec<String>>) -> Vec<Patte
     counted.collect()
 }
 
+/// Finds the name that all texts have, or a pattern of them with one placeholder. More placeholders would be a guess,
+/// as in a date.
+pub(super) fn of_names<'t>(
+    texts: impl Iterator<Item = &'t str> + Clone,
+    is_name: fn(&str) -> bool,
+) -> Option<String> {
+    if texts.clone().any(|text| text.contains('{')) {
+        return None;
+    }
+    let pattern = LEVELS.into_iter().find_map(|level| {
+        let patterns = texts.clone().map(|text| masked(text, level));
+        let patterns: BTreeSet<String> = patterns.collect();
+        let mut patterns = patterns.into_iter();
+        patterns.next().filter(|_| patterns.next().is_none())
+    })?;
+    let Some((before, placeholder)) = pattern.split_once('{') else {
+        return is_name(&pattern).then(|| of_versions(&pattern));
+    };
+    let is_last = placeholder.find('}') == Some(placeholder.len() - 1);
+    let is_plain = before.is_empty() || is_name(before);
+    (is_plain && is_last && !placeholder.contains('{')).then_some(pattern)
+}
+
 /// Replaces the tokens of a level.
 fn masked(text: &str, level: Level) -> String {
     let mut out = String::with_capacity(text.len());

@@ -6,6 +6,8 @@ use model::evidence::{Sighting, Survivor};
 use model::finding::{Status, Verdict};
 use proptest::prelude::*;
 
+mod records;
+
 use super::pattern::patterns;
 use super::{Observed, observed};
 use crate::check::{check, verdict};

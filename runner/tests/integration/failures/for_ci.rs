@@ -42,7 +42,7 @@ fn a_run_that_passes_has_both_reports() {
     assert_eq!(counts(&xml), (39, 0, 0));
     assert_begins(
         &page,
-        "## PASSED: ` case-b: 34 checks passed, 5 skipped; not judged: programs `\n",
+        "## PASSED: ` case-b: 34 checks passed, 6 skipped; not judged: programs `\n",
     );
 }
 

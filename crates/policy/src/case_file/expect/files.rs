@@ -3,6 +3,7 @@
 use model::case::Count;
 use model::case::Root;
 use model::profile::Files;
+use model::profile::template::{Piece, pieces};
 use model::quote::quoted;
 use model::schema::values::FileMode;
 use scenario::closed_set;
@@ -15,13 +16,20 @@ use crate::error::Flaw;
 use crate::profile_file::ExpectedFileFile;
 use crate::profile_file::files::named;
 use crate::schema::{Sentence, TreePath};
-use crate::values::one_of;
+use crate::values::{one_of, tree_path};
 
 /// Files that the client leaves: those of the rules and of the profile, and no others.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExpectFiles")]
 pub(super) struct FilesFile {
+    /// Path of the application state file, relative to the home; without this key, that of the profile.
+    #[schemars(with = "Option<TreePath>")]
+    state: Option<Spanned<String>>,
+    /// Directory and prefix of the backup, relative to the home; 13 digits of an epoch time in milliseconds follow.
+    /// Without this key, those of the profile.
+    #[schemars(with = "Option<TreePath>")]
+    backup_prefix: Option<Spanned<String>>,
     /// Transcript of the conversation; without this key, it is a file like others.
     #[schemars(with = "Option<Transcript>")]
     transcript: Option<Spanned<String>>,
@@ -83,11 +91,28 @@ pub(super) fn parsed(file: FilesFile) -> Result<Files, Flaw> {
         (file.mode, file.count) = (mode, count);
     }
     Ok(Files {
+        state: file.state.map(plain_path).transpose()?,
+        backup_prefix: file.backup_prefix.map(plain_path).transpose()?,
         expected,
         transient: named(file.transient, Ok)?,
         no_transcript: transcript.transpose()? == Some(Transcript::Forbidden),
-        ..Files::default()
     })
+}
+
+/// Parses a path without placeholders.
+fn plain_path(value: Spanned<String>) -> Result<String, Flaw> {
+    let pieces = pieces(value.get_ref());
+    let mut placeholders = pieces.iter().filter_map(|piece| match piece {
+        Piece::Placeholder(name) => Some(format!("{{{name}}}")),
+        Piece::Text(_) => None,
+    });
+    if let Some(found) = placeholders.next() {
+        let hint =
+            "write the path itself; a path with placeholders belongs to [[expect.files.rule]]";
+        let expected = "a path without placeholders";
+        return Err(Flaw::new(value.span(), expected, quoted(&found), hint));
+    }
+    tree_path(value).map(Spanned::into_inner)
 }
 
 fn mode(value: &Spanned<String>) -> Result<u32, Flaw> {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::{CountFile, EXPECTED_TEXT, Tools, empty, times};
+use crate::case_file::not_empty;
 use crate::error::Flaw;
 use crate::placeholders::pattern;
 use crate::profile_file::requests::{header_names, header_token, method, query, request_path};
@@ -240,6 +241,7 @@ fn auth(value: Spanned<String>) -> Result<Auth, Flaw> {
 
 /// Checks a user agent. The names of the profile, which are filled in later, are words.
 fn user_agent(value: Spanned<String>) -> Result<String, Flaw> {
+    let value = Spanned::new(value.span(), not_empty(value)?);
     let filled = pieces(value.get_ref()).into_iter();
     let filled = filled.map(|piece| match piece {
         Piece::Placeholder(name) if Names::PLACEHOLDERS.contains(&name) => "name".to_owned(),
