@@ -21,6 +21,7 @@ use model::profile::ExpectedAttempt;
 
 use outcome::{Deviation, EffectOfEnd, JudgedRun, NotPassed, Outcome};
 
+pub(crate) use files::is_of;
 pub use outbound::kernel_refuses;
 
 mod attempts;
@@ -388,6 +389,7 @@ impl Check {
             expected: None,
             found: None,
             because: None,
+            accept: None,
             asked_by: match self.spec {
                 CASE => AskedBy::Case,
                 section => AskedBy::Specification(section.into()),

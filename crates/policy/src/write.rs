@@ -1,13 +1,17 @@
-//! A case as text: what `runner init` writes from runs, ready to be read and tightened.
+//! Cases as text: a whole one, as `runner init` writes it from runs, and changes of one.
+
+mod change;
 
 use model::case::client::{InlineVariable, VariableValue};
 use model::case::expect::{
-    Auth, ExpectedExit, FieldRule, Format, Order, RecordRule, RecordRules, Records, RequestRule,
-    ValueRule,
+    Auth, BodyField, BodyRules, ExpectedExit, FieldRule, Format, HeaderRules, Order, ProgramRule,
+    RecordRule, RecordRules, Records, RequestRule, ValueRule,
 };
 use model::case::{Count, Expectations, InlineClient, PathRule, Presence, Root};
 use model::escape::{is_dangerous, visible};
-use model::profile::{ExpectedFile, Files};
+use model::profile::{ExpectedAttempt, ExpectedFile, Files};
+
+pub use change::changes;
 
 /// A case to write.
 #[derive(Debug)]
@@ -57,6 +61,9 @@ pub fn case(case: &NewCase<'_>) -> String {
     text.0
 }
 
+/// Longest line of fields; more are a table of their own.
+const MAX_LINE: usize = 100;
+
 /// Lines of a TOML file.
 #[derive(Default)]
 struct Text(String);
@@ -78,6 +85,16 @@ impl Text {
     fn table(&mut self, header: &str) {
         self.blank();
         self.line(header);
+    }
+
+    /// Writes a table on one line, of the keys with a value.
+    fn inline<const N: usize>(&mut self, name: &str, keys: [(&str, Option<String>); N]) {
+        let keys = keys.into_iter();
+        let keys = keys.filter_map(|(key, value)| Some(format!("{key} = {}", value?)));
+        let keys: Vec<String> = keys.collect();
+        if !keys.is_empty() {
+            self.line(&format!("{name} = {{ {} }}", keys.join(", ")));
+        }
     }
 
     fn key(&mut self, key: &str, value: &str) {
@@ -160,13 +177,7 @@ fn client(text: &mut Text, client: &InlineClient) {
 
 fn expect(text: &mut Text, expect: &Expectations, records_not_judged: Option<&str>) {
     if let Some(exit) = expect.exit {
-        text.table("[expect.exit]");
-        match exit {
-            ExpectedExit::Code(code) => text.line(&format!("code = {code}")),
-            ExpectedExit::AnyCode => {
-                text.comment("Several codes were seen; without `code`, any is right.")
-            }
-        }
+        self::exit(text, exit);
     }
     if let Some(requests) = &expect.requests {
         text.table("[expect.requests]");
@@ -187,21 +198,42 @@ fn expect(text: &mut Text, expect: &Expectations, records_not_judged: Option<&st
         text.comment("Programs that the client starts beside its own, and no others.");
         text.line("[expect.programs]");
         for rule in programs {
-            text.table("[[expect.programs.rule]]");
-            text.key("program", &rule.program.to_string());
-            text.key("reason", &rule.reason);
+            program(text, rule);
         }
     }
     for rule in &expect.attempts {
-        text.table("[[expect.attempts.rule]]");
-        text.key("destination", &rule.destination.to_string());
-        text.key("reason", &rule.reason);
+        attempt(text, rule);
     }
+}
+
+fn exit(text: &mut Text, exit: ExpectedExit) {
+    text.table("[expect.exit]");
+    match exit {
+        ExpectedExit::Code(code) => text.line(&format!("code = {code}")),
+        ExpectedExit::AnyCode => {
+            text.comment("Several codes were seen; without `code`, any is right.")
+        }
+    }
+}
+
+fn program(text: &mut Text, rule: &ProgramRule) {
+    text.table("[[expect.programs.rule]]");
+    text.key("program", &rule.program.to_string());
+    text.key("reason", &rule.reason);
+}
+
+fn attempt(text: &mut Text, rule: &ExpectedAttempt) {
+    text.table("[[expect.attempts.rule]]");
+    text.key("destination", &rule.destination.to_string());
+    text.key("reason", &rule.reason);
 }
 
 fn request(text: &mut Text, rule: &RequestRule) {
     text.table("[[expect.requests.rule]]");
     text.key("name", &rule.name);
+    if let Some(profile) = rule.profile {
+        text.key("profile", profile.word());
+    }
     if let Some(protocol) = rule.protocol {
         text.key("protocol", protocol.word());
     }
@@ -216,14 +248,64 @@ fn request(text: &mut Text, rule: &RequestRule) {
         Auth::None => text.key("auth", "none"),
         Auth::Any => {}
     }
+    let HeaderRules {
+        allowed,
+        required,
+        forbidden,
+    } = &rule.headers;
+    let some = |names: &Vec<String>| (!names.is_empty()).then(|| list(names));
+    text.inline(
+        "headers",
+        [
+            ("allowed", allowed.as_ref().map(|names| list(names))),
+            ("required", some(required)),
+            ("forbidden", some(forbidden)),
+        ],
+    );
     if let Some(agent) = &rule.user_agent {
         text.key("user_agent", agent);
     }
-    if let Some(fields) = &rule.body.fields {
-        let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
-        text.line(&format!("body = {{ fields = {} }}", list(&names)));
-    }
+    body(text, &rule.body);
     text.key("reason", &rule.reason);
+}
+
+fn body(text: &mut Text, rules: &BodyRules) {
+    let number = |number: Option<usize>| number.map(|number| number.to_string());
+    let marks = rules.cache_control.as_ref().map(|marks| {
+        let (system_count, user) = (marks.system_count, &marks.user);
+        format!("{{ system_count = {system_count}, user = {user:?} }}")
+    });
+    text.inline(
+        "body",
+        [
+            (
+                "fields",
+                rules.fields.as_ref().map(|fields| self::fields(fields)),
+            ),
+            ("user_blocks", number(rules.user_blocks)),
+            ("system_blocks", number(rules.system_blocks)),
+            ("cache_control", marks),
+            ("tools", rules.no_tools.then(|| quoted("empty"))),
+            ("stream", rules.stream.then(|| "true".to_owned())),
+        ],
+    );
+}
+
+/// Writes a list of names, or a table of names and types.
+fn fields(fields: &[BodyField]) -> String {
+    let typed = fields.iter().map(|field| {
+        let kind = quoted(field.kind?.word());
+        Some(format!("{} = {kind}", quoted(&field.name)))
+    });
+    match typed.collect::<Option<Vec<String>>>() {
+        Some(typed) if !typed.is_empty() => format!("{{ {} }}", typed.join(", ")),
+        _ => list(
+            &fields
+                .iter()
+                .map(|field| field.name.clone())
+                .collect::<Vec<_>>(),
+        ),
+    }
 }
 
 fn records(text: &mut Text, records: Option<&Records>, not_judged: Option<&str>) {
@@ -245,19 +327,32 @@ fn records(text: &mut Text, records: Option<&Records>, not_judged: Option<&str>)
 
 fn record(text: &mut Text, rule: &RecordRule) {
     text.table("[[expect.records.rule]]");
-    let field = |field: &FieldRule| format!("{} = {}", quoted(&field.pointer), value(&field.value));
-    if !rule.conditions.is_empty() {
-        let conditions: Vec<String> = rule.conditions.iter().map(field).collect();
-        text.line(&format!("where = {{ {} }}", conditions.join(", ")));
+    if let Some(conditions) = conditions(rule) {
+        text.line(&conditions);
     }
     text.line(&count(rule.count));
-    text.key("reason", &rule.reason);
-    if !rule.fields.is_empty() {
-        text.table("[expect.records.rule.fields]");
-    }
-    for line in rule.fields.iter().map(field) {
+    let fields: Vec<String> = rule.fields.iter().map(field).collect();
+    let line = format!("fields = {{ {} }}", fields.join(", "));
+    let is_short = line.len() <= MAX_LINE;
+    if !fields.is_empty() && is_short {
         text.line(&line);
     }
+    text.key("reason", &rule.reason);
+    if !is_short {
+        text.table("[expect.records.rule.fields]");
+        fields.iter().for_each(|line| text.line(line));
+    }
+}
+
+/// Key `where` of a rule with conditions.
+fn conditions(rule: &RecordRule) -> Option<String> {
+    let conditions: Vec<String> = rule.conditions.iter().map(field).collect();
+    let is_some = !conditions.is_empty();
+    is_some.then(|| format!("where = {{ {} }}", conditions.join(", ")))
+}
+
+fn field(rule: &FieldRule) -> String {
+    format!("{} = {}", quoted(&rule.pointer), value(&rule.value))
 }
 
 fn value(rule: &ValueRule) -> String {
@@ -284,19 +379,23 @@ fn expected_files(text: &mut Text, files: &Files) {
     text.comment("Files that the client leaves, and no others.");
     text.line("[expect.files]");
     for rule in &files.expected {
-        text.table("[[expect.files.rule]]");
-        place(text, rule);
-        if let Some(mode) = rule.mode {
-            text.key("mode", &format!("{mode:04o}"));
-        }
-        text.line(&count(rule.count));
-        text.key("reason", &rule.reason);
+        file(text, rule);
     }
     for rule in &files.transient {
         text.table("[[expect.files.transient]]");
         place(text, rule);
         text.key("reason", &rule.reason);
     }
+}
+
+fn file(text: &mut Text, rule: &ExpectedFile) {
+    text.table("[[expect.files.rule]]");
+    place(text, rule);
+    if let Some(mode) = rule.mode {
+        text.key("mode", &format!("{mode:04o}"));
+    }
+    text.line(&count(rule.count));
+    text.key("reason", &rule.reason);
 }
 
 fn place(text: &mut Text, rule: &ExpectedFile) {

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use crate::kit::{Done, Run};
 use crate::needs_program;
 
+mod accepted;
 mod records;
 
 /// The example in a directory of its own, in whose files `text` is replaced by `other`. Not in /tmp, which is never

@@ -9,7 +9,7 @@ use model::case::Count;
 use model::case::expect::{
     FieldRule, JsonKind, Order, RecordRule, RecordRules, Records, ValueRule,
 };
-use model::evidence::{Evidence, Record};
+use model::evidence::Record;
 use serde_json::{Map, Value};
 
 use super::pattern;
@@ -28,22 +28,20 @@ struct Kind<'r> {
 }
 
 /// Derives the form and the rules of standard output; without them, the reason.
-pub(super) fn records(runs: &[&Evidence], reason: &str) -> (Option<Records>, Option<String>) {
+pub(crate) fn records(runs: &[&[Record]], reason: &str) -> (Option<Records>, Option<String>) {
     let not_judged = |why: &str| (None, Some(why.to_owned()));
-    if runs.iter().any(|run| run.records.is_empty()) {
+    if runs.iter().any(|run| run.is_empty()) {
         return not_judged("standard output was empty");
     }
-    let lines = || runs.iter().flat_map(|run| &run.records);
+    let lines = || runs.iter().copied().flatten();
     if lines().any(|record| record.json().is_none()) {
         return not_judged("standard output is not one JSON object on each line");
     }
-    let kinds = kinds(lines());
-    if kinds.len() > MAX_KINDS {
+    let Some(rules) = rules(runs, reason) else {
         let why = format!("there are more than {MAX_KINDS} kinds of records, so none has a rule");
         return (Some(Records::default()), Some(why));
-    }
-    let rules = rules(kinds, runs, reason);
-    let in_order = |run: &&Evidence| places(&rules, run).is_sorted();
+    };
+    let in_order = |run: &&[Record]| places(&rules, run).is_sorted();
     let order = if runs.iter().all(in_order) {
         Order::Listed
     } else {
@@ -100,9 +98,13 @@ fn conditions(record: &Map<String, Value>) -> Vec<FieldRule> {
     names.collect()
 }
 
-/// Rules of the kinds. If a rule would also take records of a later kind, rules with more conditions come first: their
-/// conditions are then never those of an earlier rule.
-fn rules(mut kinds: Vec<Kind<'_>>, runs: &[&Evidence], reason: &str) -> Vec<RecordRule> {
+/// Rules of the kinds, if there are not too many. If a rule would also take records of a later kind, rules with more
+/// conditions come first: their conditions are then never those of an earlier rule.
+pub(crate) fn rules(runs: &[&[Record]], reason: &str) -> Option<Vec<RecordRule>> {
+    let mut kinds = kinds(runs.iter().copied().flatten());
+    if kinds.len() > MAX_KINDS {
+        return None;
+    }
     let takes = |earlier: &Kind<'_>, later: &Kind<'_>| {
         let mut conditions = earlier.conditions.iter();
         conditions.all(|condition| later.conditions.contains(condition))
@@ -132,12 +134,12 @@ fn rules(mut kinds: Vec<Kind<'_>>, runs: &[&Evidence], reason: &str) -> Vec<Reco
             to: counts.max(),
         };
     }
-    rules
+    Some(rules)
 }
 
 /// Number of the rule of each record.
-fn places(rules: &[RecordRule], run: &Evidence) -> Vec<usize> {
-    let records = run.records.iter().filter_map(Record::json);
+fn places(rules: &[RecordRule], run: &[Record]) -> Vec<usize> {
+    let records = run.iter().filter_map(Record::json);
     let places = records.filter_map(|json| rules.iter().position(|rule| rule.selects(json)));
     places.collect()
 }
@@ -164,7 +166,7 @@ fn fields(kind: &Kind<'_>) -> Vec<FieldRule> {
 }
 
 /// Expects all of these values.
-fn value(values: &[&Value]) -> ValueRule {
+pub(crate) fn value(values: &[&Value]) -> ValueRule {
     let all = |fits: fn(&Value) -> bool| values.iter().all(|value| fits(value));
     let texts = values.iter().filter_map(|value| value.as_str());
     match values {

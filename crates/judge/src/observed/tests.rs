@@ -56,6 +56,18 @@ fn what_differs_becomes_the_narrowest_pattern() {
 }
 
 #[test]
+fn what_is_unique_in_a_single_run_becomes_a_pattern() {
+    let uuid = "s/0b7f3a52-9d1c-4e7a-8a66-2f0d1c9b7e11.json";
+    let rows = [
+        row("log-17", 1, 1),
+        row("old.{digits}", 2, 2),
+        row("s/{uuid}.json", 1, 1),
+    ];
+    let run = ["log-17", "old.1795834241604", "old.1795834241605", uuid];
+    assert_eq!(found(&[&run]), rows);
+}
+
+#[test]
 fn what_only_some_runs_have_is_optional() {
     let rows = [row("a", 1, 1), row("cache", 0, 1)];
     assert_eq!(found(&[&["a"], &["a", "cache"]]), rows);

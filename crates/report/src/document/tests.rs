@@ -58,11 +58,15 @@ fn blocks(out: &mut String, all: &[Block]) {
                     message,
                     asked_by,
                     facts,
+                    accept,
                 } in all
                 {
                     let message = spans(message);
                     writeln!(out, "* {tone:?} {word} {id} ({asked_by}): {message}").unwrap();
                     self::facts(out, facts);
+                    accept
+                        .iter()
+                        .for_each(|line| writeln!(out, "  > {line}").unwrap());
                 }
             }
             Block::Drift(drift) => self::table(out, &drift.table()),
@@ -169,6 +173,7 @@ pub(crate) fn example() -> Document {
         message: own("The client did not exit with 0."),
         asked_by: "specification, section 1".to_owned(),
         facts: vec![fact("found", client("<exit code 7>"))],
+        accept: vec!["[expect.exit]".to_owned(), "code = 7".to_owned()],
     };
     let lines = Table::of(Budget::Client, ["::error::x", "<x>"], |line| {
         [text("line", client(line))]

@@ -22,8 +22,8 @@ fn rules_of_init_accept_the_same_records_and_no_others() {
     for line in [
         "format = \"json-lines\"\norder = \"listed\"",
         "where = { \"/type\" = \"result\" }\ncount = { from = 1, to = 1 }",
-        "\"/session\" = \"{uuid}\"\n\"/tools\" = []",
-        "\"/cwd\" = { type = \"string\" }\n\"/is_error\" = false\n\"/text\" = { type = \"string\" }",
+        "fields = { \"/session\" = \"{uuid}\", \"/tools\" = [] }",
+        "fields = { \"/cwd\" = { type = \"string\" }, \"/is_error\" = false, \"/text\" = { type = \"string\" } }",
     ] {
         assert!(case.contains(line), "no {line} in\n{case}");
     }
