@@ -46,9 +46,11 @@ impl Judged<'_> {
             "requests/first-and-only" | "requests/sequence" | "requests/post-count" => {
                 requests::further(self)
             }
-            "requests/query" | "headers/user-agent" | "body/fields" => {
-                vec![requests::wider(self, id)]
-            }
+            "requests/query"
+            | "headers/user-agent"
+            | "headers/nothing-else"
+            | "headers/rules"
+            | "body/fields" => vec![requests::wider(self, id)],
             "records/rules" => records::changes(self),
             "files/nothing-else" => vec![self.further_files()],
             "files/rules" => vec![self.wider_files()],

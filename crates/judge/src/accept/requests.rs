@@ -107,6 +107,23 @@ pub(super) fn wider(run: &Judged<'_>, id: &str) -> Vec<Change> {
             "body/fields" if rule.body.fields.is_some() => {
                 wider.body.fields = observed::fields(&requests);
             }
+            "headers/rules" => {
+                let has = |request: &&Request, name: &String| !request.header(name).is_empty();
+                let headers = &mut wider.headers;
+                let all = |name: &String| requests.iter().all(|request| has(request, name));
+                headers.required.retain(all);
+                let any = |name: &String| requests.iter().any(|request| has(request, name));
+                headers.forbidden.retain(|name| !any(name));
+            }
+            "headers/nothing-else" => {
+                let names = requests.iter().flat_map(|request| request.headers());
+                let names = names.map(|(name, _)| name.to_ascii_lowercase());
+                if let Some(allowed) = &mut wider.headers.allowed {
+                    let mut further = BTreeSet::from_iter(names);
+                    further.retain(|name| !allowed.contains(name));
+                    allowed.extend(further);
+                }
+            }
             _ => {}
         }
         (!requests.is_empty() && wider != *rule).then(|| replaced(place, wider, run.reason))

@@ -9,6 +9,7 @@ use model::evidence::fixture::{
     Fixture, attempt, case_a, case_b, connect, file, gap, head_request, question,
 };
 use model::evidence::{Exit, FileKind, GapKind, Sighting, Survivor};
+use model::journal::Head;
 
 use super::Judged;
 
@@ -90,6 +91,40 @@ fn requests_on_both_sides_of_another_have_no_place() {
         matches!(changes.as_slice(), [Change::AddRequests(1, _)]),
         "{changes:?}"
     );
+}
+
+#[test]
+fn rule_is_widened_to_what_its_requests_have() {
+    type Other = (&'static str, fn(&mut Fixture));
+    let others: [Other; 5] = [
+        ("requests/query", |run| {
+            let Head::Request { query, .. } = &mut run.evidence.requests[0].head else {
+                panic!("no request");
+            };
+            *query = Some("debug=1".to_owned());
+        }),
+        ("headers/user-agent", |run| {
+            run.message().user_agent = Some("other/{version}".to_owned());
+        }),
+        ("headers/rules", |run| {
+            run.message().headers.required = vec!["x-trace".to_owned(), "accept".to_owned()];
+            run.message().headers.forbidden = vec!["x-api-key".to_owned()];
+        }),
+        ("headers/nothing-else", |run| {
+            run.message().profile = None;
+            run.message().headers.allowed = Some(vec!["accept".to_owned()]);
+        }),
+        ("body/fields", |run| {
+            run.message().body.fields.as_mut().unwrap().pop();
+        }),
+    ];
+    for (id, change) in others {
+        let changes = changes(&changed(case_b(), change), id);
+        assert!(
+            matches!(changes.as_slice(), [Change::ReplaceRequest(1, _)]),
+            "{id}: {changes:?}"
+        );
+    }
 }
 
 #[test]

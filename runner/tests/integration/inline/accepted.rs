@@ -118,6 +118,11 @@ fn proposed_changes_accept_the_run_and_are_not_reviewed() {
             "\"user-agent\": \"agent/1.0\", \"anthropic-version\":".to_owned(),
             &["headers/user-agent"],
         ),
+        (
+            "\"anthropic-version\": \"2023-06-01\"",
+            "\"cookie\": \"a=b\"".to_owned(),
+            &["headers/rules"],
+        ),
         ("0o600", "0o644".to_owned(), &["files/rules"]),
         (END, at_end("keep(answer)"), &["files/rules"]),
         (
@@ -242,7 +247,15 @@ fn no_rule_is_proposed_for_what_no_rule_may_accept() {
 
 #[test]
 fn no_change_of_a_built_in_case_is_proposed() {
-    let done = Run::case_b().deviating("unknown-get").json();
-    assert_eq!(done.checks("failed"), ["requests/first-and-only"]);
-    assert_eq!(proposed(&done), [""; 0]);
+    for (run, number) in [
+        (Run::case_b(), 0),
+        (
+            Run::changed_case("case-b", "name = \"case-b\"", "name = \"mine\""),
+            1,
+        ),
+    ] {
+        let done = run.deviating("unknown-get").json();
+        assert_eq!(done.checks("failed"), ["requests/first-and-only"]);
+        assert_eq!(proposed(&done).len(), number, "{:?}", proposed(&done));
+    }
 }
