@@ -318,3 +318,29 @@ fn example_as_html() {
     }
     insta::assert_snapshot!(lines);
 }
+
+#[test]
+fn equal_changes_are_shown_once_and_long_ones_by_reference() {
+    let mut report = hostile();
+    let long = "# ".to_owned() + &"x".repeat(9 << 10);
+    let texts = ["[expect.exit]\ncode = 7", "[expect.exit]\ncode = 7", &long];
+    let wrong = report.checks.iter_mut();
+    let mut wrong = wrong.filter(|one| one.status == model::finding::Status::Failed);
+    let mut ids = Vec::new();
+    for text in texts {
+        let finding = wrong.next().unwrap();
+        finding.accept = Some(text.to_owned());
+        ids.push(finding.id.to_string());
+    }
+    let text = outline(&Document::of(&report, &[Medium::Terminal]));
+    assert_eq!(text.matches("  > [expect.exit]\n  > code = 7\n").count(), 1);
+    assert!(
+        text.contains(&format!("to accept: as for {}", ids[0])),
+        "{text}"
+    );
+    assert!(
+        text.contains("to accept: more rules than are shown here"),
+        "{text}"
+    );
+    assert!(!text.contains("> # xxxx"), "{text}");
+}
