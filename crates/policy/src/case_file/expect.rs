@@ -21,7 +21,7 @@ use crate::placeholders::pattern;
 use crate::profile_file::ExpectedAttemptFile;
 use crate::profile_file::attempts;
 use crate::schema::{Sentence, Text};
-use crate::values::{one_of, reject_repeated, sentence};
+use crate::values::{reject_repeated, sentence};
 
 /// Largest number in a count; a larger number is a typing error.
 const MAX_COUNT: u64 = 1_000_000;
@@ -141,12 +141,6 @@ impl ExpectFile {
             complete_ledger: self.outbound.is_some_and(|file| file.complete_ledger),
         })
     }
-}
-
-/// Parses `tools = "empty"`; without the key, the list is not judged.
-fn empty(tools: Option<&Spanned<String>>) -> Result<bool, Flaw> {
-    let tools = tools.map(|word| one_of(word, &Tools::ALL, Tools::word));
-    Ok(tools.transpose()? == Some(Tools::Empty))
 }
 
 fn exit(file: ExitFile) -> Result<ExpectedExit, Flaw> {

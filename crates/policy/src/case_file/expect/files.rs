@@ -16,7 +16,7 @@ use crate::error::Flaw;
 use crate::profile_file::ExpectedFileFile;
 use crate::profile_file::files::named;
 use crate::schema::{Sentence, TreePath};
-use crate::values::{one_of, tree_path};
+use crate::values::tree_path;
 
 /// Files that the client leaves: those of the rules and of the profile, and no others.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -31,8 +31,7 @@ pub(super) struct FilesFile {
     #[schemars(with = "Option<TreePath>")]
     backup_prefix: Option<Spanned<String>>,
     /// Transcript of the conversation; without this key, it is a file like others.
-    #[schemars(with = "Option<Transcript>")]
-    transcript: Option<Spanned<String>>,
+    transcript: Option<Transcript>,
     /// Files and directories.
     #[serde(default)]
     rule: Vec<RuleFile>,
@@ -56,8 +55,7 @@ closed_set! {
 struct RuleFile {
     /// Directory that contains the file.
     #[serde(rename = "in")]
-    #[schemars(with = "Root")]
-    root: Spanned<String>,
+    root: Root,
     /// Path relative to the directory, with placeholders for parts that differ between runs.
     #[schemars(with = "TreePath")]
     path: Spanned<String>,
@@ -73,8 +71,6 @@ struct RuleFile {
 
 /// Parses the rules, each path once.
 pub(super) fn parsed(file: FilesFile) -> Result<Files, Flaw> {
-    let transcript = file.transcript.as_ref();
-    let transcript = transcript.map(|word| one_of(word, &Transcript::ALL, Transcript::word));
     let mut places = Vec::new();
     let mut limits = Vec::new();
     for rule in file.rule {
@@ -95,7 +91,7 @@ pub(super) fn parsed(file: FilesFile) -> Result<Files, Flaw> {
         backup_prefix: file.backup_prefix.map(plain_path).transpose()?,
         expected,
         transient: named(file.transient, Ok)?,
-        no_transcript: transcript.transpose()? == Some(Transcript::Forbidden),
+        no_transcript: file.transcript == Some(Transcript::Forbidden),
     })
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 use toml::Spanned;
 
-use super::{CountFile, EXPECTED_TEXT, Tools, empty, times};
+use super::{CountFile, EXPECTED_TEXT, Tools, times};
 use crate::error::Flaw;
 use crate::placeholders::pattern;
 use crate::schema::Sentence;
@@ -29,17 +29,17 @@ use crate::values::{one_of, reject_repeated, sentence};
 pub(super) struct RecordsFile {
     /// Form of standard output.
     #[schemars(with = "Format")]
-    format: Spanned<String>,
+    format: Spanned<Format>,
     /// In an agent-stream: true if each provider event has a record. The value must agree with the switch
     /// `partial-messages`, which is also the default.
     #[schemars(with = "Option<bool>")]
     partial_messages: Option<Spanned<bool>>,
     /// In an agent-stream: list of tools of the init record.
     #[schemars(with = "Option<Tools>")]
-    tools: Option<Spanned<String>>,
+    tools: Option<Spanned<Tools>>,
     /// Order of the records, with rules only.
     #[schemars(with = "Option<Order>")]
-    order: Option<Spanned<String>>,
+    order: Option<Spanned<Order>>,
     /// Rules; the first match counts. Without this key, the fields are not judged; with it, a record that no rule
     /// selects is a finding.
     rule: Option<Vec<RuleFile>>,
@@ -179,7 +179,7 @@ impl<'de> Deserialize<'de> for ValueFile {
 
 /// Parses the table. `switches` are those of the task.
 pub(super) fn parsed(file: RecordsFile, switches: &[Switch]) -> Result<Option<Records>, Flaw> {
-    let format = one_of(&file.format, &Format::ALL, Format::word)?;
+    let format = *file.format.get_ref();
     if format != Format::AgentStream {
         let key = file.partial_messages.as_ref().map(Spanned::span);
         let key = key.or_else(|| file.tools.as_ref().map(Spanned::span));
@@ -200,7 +200,7 @@ pub(super) fn parsed(file: RecordsFile, switches: &[Switch]) -> Result<Option<Re
             let switched_on = switches.contains(&Switch::PartialMessages);
             Some(AgentStream {
                 partial_messages: partial.transpose()?.unwrap_or(switched_on),
-                no_tools: empty(file.tools.as_ref())?,
+                no_tools: file.tools.map(Spanned::into_inner) == Some(Tools::Empty),
                 names: None,
             })
         }
@@ -211,7 +211,7 @@ pub(super) fn parsed(file: RecordsFile, switches: &[Switch]) -> Result<Option<Re
 /// Parses the rules and their order; `format` is the place of a missing order.
 fn rules(
     file: Option<Vec<RuleFile>>,
-    order: Option<Spanned<String>>,
+    order: Option<Spanned<Order>>,
     format: Range<usize>,
 ) -> Result<Option<RecordRules>, Flaw> {
     match (file, order) {
@@ -227,7 +227,7 @@ fn rules(
         (Some(file), Some(order)) => {
             let rules: Result<_, Flaw> = file.into_iter().map(rule).collect();
             Ok(Some(RecordRules {
-                order: one_of(&order, &Order::ALL, Order::word)?,
+                order: order.into_inner(),
                 rules: rules?,
             }))
         }
