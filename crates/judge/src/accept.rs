@@ -125,7 +125,7 @@ impl Judged<'_> {
         let pairs = own.zip(complete).enumerate();
         let changed = pairs.filter_map(|(place, (own, complete))| {
             let found = self.evidence.files.iter();
-            let found = found.filter(|entry| check::is_of(complete, entry));
+            let found = found.filter(|entry| check::is_file_of(complete, entry));
             let modes = BTreeSet::from_iter(found.clone().map(|entry| entry.mode));
             let is_right = |mode: &u32| modes.iter().all(|found| found == mode);
             let only = modes.first().copied().filter(|_| modes.len() == 1);

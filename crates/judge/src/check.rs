@@ -21,7 +21,7 @@ use model::profile::ExpectedAttempt;
 
 use outcome::{Deviation, EffectOfEnd, JudgedRun, NotPassed, Outcome};
 
-pub(crate) use files::is_of;
+pub(crate) use files::is_of as is_file_of;
 pub use outbound::kernel_refuses;
 
 mod attempts;

@@ -30,7 +30,7 @@ pub struct Observed {
     pub expect: Expectations,
     /// Behaviour for which there is no rule, one phrase each.
     pub refused: Vec<String>,
-    /// Reason why records have no form or no rules.
+    /// Sentence on records without a form or rules.
     pub records_not_judged: Option<String>,
 }
 

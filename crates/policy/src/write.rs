@@ -28,7 +28,7 @@ pub struct NewCase<'a> {
     pub expect: &'a Expectations,
     /// Behaviour without a rule, for a comment at the end.
     pub refused: &'a [String],
-    /// Reason why records have no form or no rules, for a comment.
+    /// Comment on records without a form or rules.
     pub records_not_judged: Option<&'a str>,
 }
 
@@ -311,7 +311,7 @@ fn fields(fields: &[BodyField]) -> String {
 fn records(text: &mut Text, records: Option<&Records>, not_judged: Option<&str>) {
     text.table("[expect.records]");
     if let Some(why) = not_judged {
-        text.comment(&format!("Records are not judged: {why}."));
+        text.comment(why);
     }
     let format = records.map_or(Format::None, Records::format);
     text.key("format", format.word());

@@ -29,16 +29,17 @@ struct Kind<'r> {
 
 /// Derives the form and the rules of standard output; without them, the reason.
 pub(crate) fn records(runs: &[&[Record]], reason: &str) -> (Option<Records>, Option<String>) {
-    let not_judged = |why: &str| (None, Some(why.to_owned()));
+    let not_judged = |why: &str| (None, Some(format!("Standard output is not judged: {why}.")));
     if runs.iter().any(|run| run.is_empty()) {
-        return not_judged("standard output was empty");
+        return not_judged("it was empty");
     }
     let lines = || runs.iter().copied().flatten();
     if lines().any(|record| record.json().is_none()) {
-        return not_judged("standard output is not one JSON object on each line");
+        return not_judged("it is not one JSON object on each line");
     }
     let Some(rules) = rules(runs, reason) else {
-        let why = format!("there are more than {MAX_KINDS} kinds of records, so none has a rule");
+        let why =
+            format!("Fields of records are not judged: there are more than {MAX_KINDS} kinds.");
         return (Some(Records::default()), Some(why));
     };
     let in_order = |run: &&[Record]| places(&rules, run).is_sorted();

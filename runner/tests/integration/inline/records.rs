@@ -54,7 +54,7 @@ fn init_says_why_records_have_no_rule() {
     let made = project("", "");
     init(&made, &["/usr/bin/python3", "agent.py", "hello"]);
     let case = fs::read_to_string(made.path().join("made.toml")).unwrap();
-    let why = "# Records are not judged: standard output is not one JSON object on each line.\n\
+    let why = "# Standard output is not judged: it is not one JSON object on each line.\n\
         format = \"none\"";
     assert!(case.contains(why), "{case}");
 }

@@ -122,16 +122,20 @@ fn output_without_rules_has_a_reason() {
         .map(|number| json!({"type": format!("t{number}")}))
         .collect();
     for (run, has_form, why) in [
-        (printed(&[]), false, "standard output was empty"),
+        (
+            printed(&[]),
+            false,
+            "Standard output is not judged: it was empty.",
+        ),
         (
             text,
             false,
-            "standard output is not one JSON object on each line",
+            "Standard output is not judged: it is not one JSON object on each line.",
         ),
         (
             printed(&kinds),
             true,
-            "there are more than 32 kinds of records, so none has a rule",
+            "Fields of records are not judged: there are more than 32 kinds.",
         ),
         (printed(&kinds[..32]), true, ""),
     ] {
