@@ -429,6 +429,7 @@ impl CheckOutcome {
                 .map(|_| "the behaviour in the lock file".to_owned()),
             found: self.found,
             because: self.because,
+            accept: None,
             asked_by: AskedBy::LockFile,
         }
     }

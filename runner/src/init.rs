@@ -2,18 +2,17 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::time::SystemTime;
 
 use judge::observed::observed;
-use model::case::expect::{NOT_REVIEWED, ProgramRule};
+use model::case::expect::ProgramRule;
 use model::escape::visible;
 use model::evidence::{Evidence, Exit};
 use model::quote::{shell_word, shown_path};
 use model::text::count;
-use model::time::rfc3339;
 use policy::{PolicyError, Reference};
 use thiserror::Error;
 
+use crate::accept;
 use crate::advice::Advice;
 use crate::collect::Failure;
 use crate::request::InitRequest;
@@ -91,9 +90,7 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
         }
         runs.push(collected.evidence);
     }
-    let now = rfc3339(SystemTime::now());
-    let date = now.get(..10).unwrap_or(&now);
-    let reason = format!("seen on {date}, {NOT_REVIEWED}");
+    let (date, reason) = (accept::today(), accept::reason());
     let runs: Vec<&Evidence> = runs.iter().collect();
     let mut observed = observed(&runs, &reason);
     let expect = &mut observed.expect;

@@ -19,6 +19,7 @@
 //! | [`fleet`] | runs of several cases, and their common reports |
 //! | [`program_digest`] | SHA-256 of the program, computed beside the run or known from an earlier one |
 //! | [`build_evidence`], [`lookups`] | evidence from the capture; missed paths and the option that shows each |
+//! | [`accept`] | changes of a case that accept the findings of a run |
 //! | [`build_report`], [`output`] | the report, and its destinations |
 //! | [`bundle`], [`baseline`], [`diff`] | evidence in a directory, lock files, two runs compared |
 //! | [`error_text`] | errors with their causes |
@@ -28,6 +29,7 @@
 //! The stub is an instrument, so this crate uses its types. The reference client is the subject of the tests: only its
 //! entry point is used, because a shared type could hide the same fault in both.
 
+mod accept;
 mod advice;
 mod audit;
 mod baseline;

@@ -157,6 +157,7 @@ impl NewFile {
             expect: &observed.expect,
             withheld: &observed.withheld,
             refused: &observed.refused,
+            records_not_judged: observed.records_not_judged.as_deref(),
         })
     }
 }

@@ -17,6 +17,7 @@ use sys::clock::Clock;
 use sys::process::{absorb_one_signal, block_end_signals};
 use thiserror::Error;
 
+use crate::accept;
 use crate::baseline::BaselineError;
 use crate::build_evidence;
 use crate::build_report::{self, PassedOver};
@@ -139,7 +140,9 @@ fn make(
         Err(error) => (None, Some(WriteError::Keep(error))),
     };
     let evidence = evidence_of(request, &prepared, capture, trees, clock, outputs.bundle());
-    let checks = checks(&request.workload, &prepared, &evidence);
+    let mut checks = checks(&request.workload, &prepared, &evidence);
+    let uid = prepared.plan.client_uid();
+    accept::propose(&request.workload, uid, &evidence, &mut checks);
     let verdict = match request.workload.purpose() {
         Purpose::Judge => check::verdict(&checks, &evidence),
         Purpose::Audit => gate::verdict(&checks, &evidence),

@@ -21,6 +21,7 @@ use model::profile::{ExpectedAttempt, Files};
 
 use outcome::{Deviation, EffectOfEnd, JudgedRun, NotPassed, Outcome};
 
+pub(crate) use files::is_of as is_file_of;
 pub use outbound::kernel_refuses;
 
 mod attempts;
@@ -31,6 +32,7 @@ mod init_record;
 mod outbound;
 mod outcome;
 mod process;
+mod record_rules;
 mod records;
 mod requests;
 mod secrets;
@@ -104,7 +106,7 @@ const SEARCHED: &[GapKind] = &[
 const CASE: &str = "case";
 
 #[rustfmt::skip]
-const CHECKS: [Check; 39] = [
+const CHECKS: [Check; 40] = [
     client("requests/first-and-only",           "4.2", REQUESTS,  Asked(requests::first_and_only)),
     client("requests/sequence",                 "4.1", REQUESTS,  Asked(requests::sequence)),
     client("requests/post-count",               "4.2", REQUESTS,  Asked(requests::post_count)),
@@ -132,6 +134,7 @@ const CHECKS: [Check; 39] = [
     client("records/assistant-text",            "2.3", BOTH,      Asked(records::assistant_text)),
     client("records/assistant-position",        "6.2", RECORDS,   Asked(records::assistant_position)),
     client("records/result-success",            "2.3", RECORDS,   Asked(records::result_success)),
+    client("records/rules",                     CASE,  RECORDS,   Asked(record_rules::rules)),
     client("files/state-file",                  "2.4", FILES,     Asked(files::state_file)),
     client("files/backup",                      "2.4", FILES,     Asked(files::backup)),
     client("files/modes",                       "2.4", FILES,     Asked(files::modes)),
@@ -390,6 +393,7 @@ impl Check {
             expected: None,
             found: None,
             because: None,
+            accept: None,
             asked_by: match self.spec {
                 CASE => AskedBy::Case,
                 section => AskedBy::Specification(section.into()),

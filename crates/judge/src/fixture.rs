@@ -149,6 +149,7 @@ pub fn drifted(text: &str) -> Report {
         expected: Some("the behaviour in the lock file".to_owned()),
         found: Some(found),
         because: None,
+        accept: None,
         asked_by: AskedBy::LockFile,
     });
     report.verdict = Verdict::Failed;

@@ -80,6 +80,7 @@ pub fn fail_on(kinds: &[FindingKind], report: &Report) -> Finding {
         expected: (!found.is_empty()).then(|| format!("none of these: {words}")),
         found: (!found.is_empty()).then(|| found.join(", ")),
         because,
+        accept: None,
         asked_by: AskedBy::CommandLine,
     }
 }

@@ -4,6 +4,7 @@
 //! [`facts`] reduces the JSON form of a report to comparable facts; [`lock`] reads and writes the text of the lock
 //! file.
 
+pub mod accept;
 pub mod check;
 pub mod facts;
 #[cfg(any(test, feature = "fixture"))]

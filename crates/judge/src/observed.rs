@@ -5,6 +5,7 @@
 //! that a person may allow nevertheless is withheld.
 
 mod pattern;
+pub(crate) mod records;
 #[cfg(test)]
 mod tests;
 
@@ -12,10 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::case::Expectations;
 use model::case::expect::{
-    Auth, BodyField, BodyRules, ExpectedExit, HeaderRules, Order, ProgramRule, Protocol, Records,
+    Auth, BodyField, BodyRules, ExpectedExit, HeaderRules, Order, ProgramRule, Protocol,
     RequestRule, Requests,
 };
-use model::evidence::{Attempt, Evidence, Exit, FileEntry, FileKind, Line, Request, Sighting};
+use model::evidence::{
+    Attempt, Evidence, Exit, FileEntry, FileKind, Question, Record, Request, Sighting,
+};
 use model::expected::judged;
 use model::journal::{Head, Host, REDACTED};
 use model::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, MESSAGES, TextPattern};
@@ -33,18 +36,31 @@ pub struct Observed {
     pub withheld: Expectations,
     /// Behaviour for which there is no rule, one phrase each.
     pub refused: Vec<String>,
+    /// Sentence on records without a form or rules.
+    pub records_not_judged: Option<String>,
 }
 
 /// Derives expectations from runs of the same program. `reason` is that of each rule.
 pub fn observed(runs: &[&Evidence], reason: &str) -> Observed {
     let mut refused = BTreeSet::new();
+    let of_runs = || runs.iter();
+    let lines: Vec<&[Record]> = of_runs().map(|run| run.records.as_slice()).collect();
+    let (records, records_not_judged) = records::records(&lines, reason);
+    let sent: Vec<&[Request]> = of_runs().map(|run| run.requests.as_slice()).collect();
+    let left: Vec<&[FileEntry]> = of_runs().map(|run| run.files.as_slice()).collect();
+    let programs: Vec<Vec<String>> = of_runs().map(|run| further_programs(run)).collect();
     let mut expect = Expectations {
-        requests: Some(requests(runs, reason, &mut refused)),
-        records: is_json_lines(runs).then_some(Records::JsonLines),
-        files: Some(files(runs, reason, &mut refused)),
+        requests: Some(requests(&sent, reason, &mut refused)),
+        records,
+        files: Some(files(&left, reason, &mut refused)),
         exit: exit(runs, &mut refused),
-        programs: Some(programs(runs, reason, &mut refused)),
-        attempts: attempts(runs, reason, &mut refused),
+        programs: Some(program_rules(programs, reason, &mut refused)),
+        attempts: attempts(
+            of_runs().flat_map(|run| judged(run)),
+            of_runs().flat_map(|run| &run.names),
+            reason,
+            &mut refused,
+        ),
         ..Expectations::default()
     };
     for run in runs {
@@ -73,6 +89,7 @@ pub fn observed(runs: &[&Evidence], reason: &str) -> Observed {
         expect,
         withheld,
         refused: refused.into_iter().collect(),
+        records_not_judged,
     }
 }
 
@@ -110,10 +127,15 @@ fn withhold(
     }
 }
 
-fn requests(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) -> Requests {
+/// Derives rules from the requests of each run.
+pub(crate) fn requests(
+    runs: &[&[Request]],
+    reason: &str,
+    refused: &mut BTreeSet<String>,
+) -> Requests {
     let mut rules = Vec::new();
     let mut methods = BTreeSet::new();
-    for request in runs.iter().flat_map(|run| &run.requests) {
+    for request in runs.iter().copied().flatten() {
         match (&request.head, request.host) {
             (Head::Request { method, .. }, Host::Stub) => drop(methods.insert(method.as_str())),
             (Head::Request { .. }, Host::Elsewhere) => {
@@ -126,8 +148,7 @@ fn requests(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) ->
     }
     for method in methods {
         let paths = runs.iter().map(|run| {
-            let requests = run.requests.iter();
-            let paths = requests.filter_map(|request| path_of(request, method));
+            let paths = run.iter().filter_map(|request| path_of(request, method));
             paths.map(str::to_owned).collect()
         });
         for pattern in patterns(paths) {
@@ -137,7 +158,8 @@ fn requests(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) ->
             };
             let all: Vec<&Request> = runs
                 .iter()
-                .flat_map(|run| &run.requests)
+                .copied()
+                .flatten()
                 .filter(|request| path_of(request, method).is_some_and(|path| pattern.covers(path)))
                 .collect();
             let is_turn = method == "POST" && pattern.text.ends_with(MESSAGES);
@@ -163,7 +185,7 @@ fn requests(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) ->
         }
     }
     let first = |rule: &RequestRule| {
-        let mut requests = runs.iter().flat_map(|run| run.requests.iter().enumerate());
+        let mut requests = runs.iter().flat_map(|run| run.iter().enumerate());
         requests
             .find(|(_, request)| fits(rule, request))
             .map(|(place, _)| place)
@@ -193,13 +215,14 @@ fn fits(rule: &RequestRule, request: &Request) -> bool {
     request.host == Host::Stub && rule.covers(request)
 }
 
-fn is_in_order(rules: &[RequestRule], run: &Evidence) -> bool {
-    let places = run.requests.iter();
+fn is_in_order(rules: &[RequestRule], run: &[Request]) -> bool {
+    let places = run.iter();
     let places = places.filter_map(|request| rules.iter().position(|rule| fits(rule, request)));
     places.is_sorted()
 }
 
-fn queries(requests: &[&Request]) -> Vec<String> {
+/// Queries of the requests, each once.
+pub(crate) fn queries(requests: &[&Request]) -> Vec<String> {
     let queries = requests.iter().filter_map(|request| match &request.head {
         Head::Request { query, .. } => query.clone().filter(|query| !query.is_empty()),
         Head::Malformed { .. } | Head::Incomplete => None,
@@ -226,7 +249,7 @@ fn auth(requests: &[&Request]) -> Auth {
 }
 
 /// User agent of all requests, with versions as a placeholder.
-fn user_agent(requests: &[&Request]) -> Option<String> {
+pub(crate) fn user_agent(requests: &[&Request]) -> Option<String> {
     let agents = requests.iter().map(|request| {
         let agents = request.header("user-agent");
         agents.first().map(|agent| pattern::of_versions(agent))
@@ -241,7 +264,7 @@ fn user_agent(requests: &[&Request]) -> Option<String> {
 }
 
 /// Top-level fields of the bodies, where all are objects with the same fields.
-fn fields(requests: &[&Request]) -> Option<Vec<BodyField>> {
+pub(crate) fn fields(requests: &[&Request]) -> Option<Vec<BodyField>> {
     let keys = |request: &&Request| {
         let shape = request.shape()?.as_object()?;
         Some(shape.keys().cloned().collect::<Vec<_>>())
@@ -255,16 +278,10 @@ fn fields(requests: &[&Request]) -> Option<Vec<BodyField>> {
     Some(keys.into_iter().map(field).collect())
 }
 
-fn is_json_lines(runs: &[&Evidence]) -> bool {
-    runs.iter().all(|run| {
-        let mut records = run.records.iter();
-        !run.records.is_empty() && records.all(|record| matches!(record.line, Line::Record(_)))
-    })
-}
-
-fn files(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) -> Files {
+/// Derives rules from the files of each run.
+pub(crate) fn files(runs: &[&[FileEntry]], reason: &str, refused: &mut BTreeSet<String>) -> Files {
     let mut files = Files::default();
-    let all = || runs.iter().flat_map(|run| &run.files);
+    let all = || runs.iter().copied().flatten();
     for entry in all().filter(|entry| !is_plain(entry)) {
         refused.insert(format!("{} at {}", entry.kind.with_article(), entry.path));
     }
@@ -274,7 +291,7 @@ fn files(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) -> Fi
             entry.root == root && entry.transient == transient && is_plain(entry)
         };
         let paths = runs.iter().map(|run| {
-            let entries = run.files.iter().filter(is_of);
+            let entries = run.iter().filter(is_of);
             let leaves = entries.filter(|entry| is_leaf(entry, run));
             leaves.map(|entry| entry.path.clone()).collect()
         });
@@ -314,8 +331,8 @@ fn is_plain(entry: &FileEntry) -> bool {
 }
 
 /// Checks for a file, or a directory without one: rules of files cover the directories above them.
-fn is_leaf(entry: &FileEntry, run: &Evidence) -> bool {
-    let mut others = run.files.iter().filter(|other| other.root == entry.root);
+fn is_leaf(entry: &FileEntry, run: &[FileEntry]) -> bool {
+    let mut others = run.iter().filter(|other| other.root == entry.root);
     let holds = |other: &FileEntry| {
         let below = other.path.strip_prefix(entry.path.as_str());
         below.is_some_and(|rest| rest.starts_with('/')) && other.transient == entry.transient
@@ -343,17 +360,21 @@ fn exit(runs: &[&Evidence], refused: &mut BTreeSet<String>) -> Option<ExpectedEx
     }
 }
 
-fn programs(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) -> Vec<ProgramRule> {
-    let started = runs.iter().map(|run| {
-        let own = run
-            .processes
-            .first()
-            .map(|process| process.program.as_str());
-        let started = run.processes.iter().filter(|process| process.is_started());
-        let programs = started.map(|process| process.program.as_str());
-        let others = programs.filter(|program| Some(*program) != own);
-        others.map(str::to_owned).collect()
-    });
+/// Programs that a client started beside its own.
+pub(crate) fn further_programs(run: &Evidence) -> Vec<String> {
+    let own = run.processes.first().map(|process| &process.program);
+    let started = run.processes.iter().filter(|process| process.is_started());
+    let programs = started.map(|process| &process.program);
+    let others = programs.filter(|program| Some(*program) != own);
+    others.cloned().collect()
+}
+
+/// Derives rules from the programs of each run.
+pub(crate) fn program_rules(
+    started: Vec<Vec<String>>,
+    reason: &str,
+    refused: &mut BTreeSet<String>,
+) -> Vec<ProgramRule> {
     let mut rules = Vec::new();
     for pattern in patterns(started) {
         let Ok(program) = pattern.text.parse() else {
@@ -368,29 +389,27 @@ fn programs(runs: &[&Evidence], reason: &str, refused: &mut BTreeSet<String>) ->
     rules
 }
 
-fn attempts(
-    runs: &[&Evidence],
+/// Derives rules from attempts and questions.
+pub(crate) fn attempts<'r>(
+    attempts: impl Iterator<Item = &'r Attempt>,
+    names: impl Iterator<Item = &'r Question>,
     reason: &str,
     refused: &mut BTreeSet<String>,
 ) -> Vec<ExpectedAttempt> {
     let mut destinations: BTreeMap<String, Destination> = BTreeMap::new();
-    for run in runs {
-        for question in &run.names {
-            let name = Destination::Name(question.name.to_ascii_lowercase());
-            let is_spelt = name.to_string().parse::<Destination>().is_ok();
-            if question.odd.is_none() && is_spelt {
-                destinations.insert(name.to_string(), name);
-            } else {
-                refused.insert(format!("a question for {}", question.name));
-            }
+    for question in names {
+        let name = Destination::Name(question.name.to_ascii_lowercase());
+        let is_spelt = name.to_string().parse::<Destination>().is_ok();
+        if question.odd.is_none() && is_spelt {
+            destinations.insert(name.to_string(), name);
+        } else {
+            refused.insert(format!("a question for {}", question.name));
         }
-        for attempt in judged(run).filter(|attempt| !attempt.is_to_resolver()) {
-            match destination(attempt) {
-                Some(destination) => {
-                    drop(destinations.insert(destination.to_string(), destination))
-                }
-                None => drop(refused.insert(format!("the attempt {}", attempt.target()))),
-            }
+    }
+    for attempt in attempts.filter(|attempt| !attempt.is_to_resolver()) {
+        match destination(attempt) {
+            Some(destination) => drop(destinations.insert(destination.to_string(), destination)),
+            None => drop(refused.insert(format!("the attempt {}", attempt.target()))),
         }
     }
     let rule = |destination| ExpectedAttempt {

@@ -4,9 +4,11 @@
 
 use scenario::Scenario;
 
+pub mod change;
 pub mod client;
 pub mod expect;
 
+pub use change::Change;
 pub use client::InlineClient;
 pub use expect::Expectations;
 

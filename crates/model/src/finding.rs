@@ -51,6 +51,8 @@ pub struct Finding {
     /// Reason why the check was skipped or errored. A failed check has the end of the client by the runner, if the client
     /// might still have produced what is missing.
     pub because: Option<String>,
+    /// Changes of the case that accept the finding, as TOML below comments on their place; null if no rule can.
+    pub accept: Option<String>,
     /// Source of the expectation: a section of the specification, such as `2.1`, `case` for a table that only
     /// a case can have, `-` for the lock file, or `--fail-on`.
     #[serde(rename = "spec")]

@@ -18,9 +18,7 @@ use self::expect::ExpectFile;
 use super::error::Flaw;
 use super::limits::LimitsFile;
 use super::schema::{Name, Sentence, Text};
-use super::values::{
-    PathRuleFile, host_path, name, one_of, path_rules, reject_repeated, sentence, word,
-};
+use super::values::{PathRuleFile, host_path, name, path_rules, reject_repeated, sentence, word};
 
 /// Case of a run: the request to the client, the answers of the provider stub, the permissions of the sandbox, and the
 /// expectations. Keys without a meaningful default are required; unknown keys are errors.
@@ -72,7 +70,7 @@ struct InvocationFile {
     model: Option<Spanned<String>>,
     /// Switches without a value, each once.
     #[schemars(with = "Vec<Switch>", extend("uniqueItems" = true))]
-    switches: Vec<Spanned<String>>,
+    switches: Vec<Spanned<Switch>>,
 }
 
 /// Permissions of the sandbox.
@@ -82,7 +80,7 @@ struct InvocationFile {
 pub(super) struct SandboxFile {
     /// Kinds of isolation in which a verdict of this case is meaningful, strongest first; without this key, both.
     #[schemars(with = "Option<Vec<Tier>>", length(min = 1), extend("uniqueItems" = true))]
-    tiers: Option<Spanned<Vec<Spanned<String>>>>,
+    tiers: Option<Spanned<Vec<Spanned<Tier>>>>,
     /// Limits of a run.
     #[serde(default)]
     limits: LimitsFile,
@@ -92,7 +90,7 @@ pub(super) struct SandboxFile {
     /// Writable trees whose files the client may execute and map as programs; without this key, none.
     #[serde(default)]
     #[schemars(with = "Vec<Root>", extend("uniqueItems" = true))]
-    allow_exec: Vec<Spanned<String>>,
+    allow_exec: Vec<Spanned<Root>>,
 }
 
 impl CaseFile {
@@ -138,7 +136,7 @@ impl TryFrom<InvocationFile> for Invocation {
         let mut switches = Vec::new();
         for switch in &file.switches {
             reject_repeated(&mut seen, switch, "each switch once")?;
-            switches.push(one_of(switch, &Switch::ALL, Switch::word)?);
+            switches.push(*switch.get_ref());
         }
         Ok(Self {
             prompt: not_empty(file.prompt)?,
@@ -162,25 +160,25 @@ impl TryFrom<SandboxFile> for SandboxRules {
     }
 }
 
-fn exec(trees: &[Spanned<String>]) -> Result<Vec<Root>, Flaw> {
+fn exec(trees: &[Spanned<Root>]) -> Result<Vec<Root>, Flaw> {
     let mut seen = BTreeSet::new();
     let parsed = trees.iter().map(|tree| {
         reject_repeated(&mut seen, tree, "each tree once")?;
-        one_of(tree, &Root::ALL, Root::word)
+        Ok(*tree.get_ref())
     });
     parsed.collect()
 }
 
-fn tiers(file: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<Tier>, Flaw> {
+fn tiers(file: &Spanned<Vec<Spanned<Tier>>>) -> Result<Vec<Tier>, Flaw> {
     let hint = "tiers = [\"namespace\", \"inherited\"] accepts both";
     let mut parsed: Vec<Tier> = Vec::new();
     for value in file.get_ref() {
-        let tier = one_of(value, &Tier::ALL, Tier::word)?;
+        let tier = *value.get_ref();
         if parsed.last().is_some_and(|stronger| *stronger >= tier) {
             return Err(Flaw::new(
                 value.span(),
                 "each isolation once, strongest first",
-                quoted(value.get_ref()),
+                quoted(tier.word()),
                 hint,
             ));
         }

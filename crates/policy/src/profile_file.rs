@@ -54,7 +54,7 @@ pub(super) struct ProfileFile {
     paths: Vec<PathRuleFile>,
     /// Devices in /dev, and no others.
     #[schemars(with = "Vec<Device>", extend("uniqueItems" = true))]
-    devices: Vec<Spanned<String>>,
+    devices: Vec<Spanned<Device>>,
     /// Accepted header names of the requests.
     headers: HeadersFile,
     /// Known side requests; the first match counts.
@@ -210,7 +210,7 @@ struct RecordsFile {
 struct InitListFile {
     /// Field of the list; each once.
     #[schemars(with = "InitField")]
-    field: Spanned<String>,
+    field: Spanned<InitField>,
     /// Accepted names of entries, and no others; without this key, any name.
     #[schemars(with = "Option<Vec<Word>>", extend("uniqueItems" = true))]
     names: Option<Vec<Spanned<String>>>,
@@ -245,8 +245,7 @@ struct FilesFile {
 pub(super) struct ExpectedFileFile {
     /// Directory that contains the file.
     #[serde(rename = "in")]
-    #[schemars(with = "Root")]
-    pub(super) root: Spanned<String>,
+    pub(super) root: Root,
     /// Path relative to the directory; `{uid}`, `{pid}`, `{digits}`, `{hex}`, `{alnum}` and `{uuid}` match parts that
     /// differ between runs.
     #[schemars(with = "TreePath")]

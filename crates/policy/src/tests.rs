@@ -10,6 +10,7 @@ mod properties;
 mod reading;
 mod reference;
 mod schema;
+mod write;
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use std::{array, iter, slice};
 
 use serde::de::value::SeqDeserializer;
 use serde::de::{self, DeserializeSeed, IntoDeserializer, MapAccess, Unexpected, Visitor};
-use serde::{Deserializer, forward_to_deserialize_any};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 use serde_spanned::de::is_spanned;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -285,17 +285,8 @@ impl<'de> Deserializer<'de> for Node<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ValueError> {
-        self.place(self.content().and_then(|content| match content {
-            Content::Text(word) => visitor.visit_enum(word.into_deserializer()),
-            Content::Integer(_)
-            | Content::Offset(_)
-            | Content::Wide(_)
-            | Content::Float(_)
-            | Content::Boolean(_)
-            | Content::Date
-            | Content::List(_)
-            | Content::Table(_) => Err(de::Error::custom("wanted string or table")),
-        }))
+        let word = String::deserialize(self);
+        self.place(word.and_then(|word| visitor.visit_enum(word.into_deserializer())))
     }
 
     forward_to_deserialize_any! {

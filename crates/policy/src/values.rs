@@ -83,16 +83,17 @@ pub(super) fn one_of<T: Copy>(
 /// Rejects a value that was seen before.
 pub(super) fn reject_repeated(
     seen: &mut BTreeSet<String>,
-    value: &Spanned<String>,
+    value: &Spanned<impl AsRef<str>>,
     expected: &str,
 ) -> Result<(), Flaw> {
-    if seen.insert(value.get_ref().clone()) {
+    let text = value.get_ref().as_ref();
+    if seen.insert(text.to_owned()) {
         return Ok(());
     }
     Err(Flaw::new(
         value.span(),
         expected,
-        format!("{} a second time", quoted(value.get_ref())),
+        format!("{} a second time", quoted(text)),
         "remove one of the two",
     ))
 }

@@ -451,6 +451,8 @@ pub(super) struct Entry {
     pub(super) message: Text,
     pub(super) asked_by: String,
     pub(super) facts: Vec<Fact>,
+    /// Lines of TOML that accept the finding.
+    pub(super) accept: Vec<String>,
 }
 
 /// Differences between two runs, each with the edit of the lock file that accepts it.

@@ -141,6 +141,10 @@ fn entry(entry: &Entry) -> Markup {
             }
             p { (text(&entry.message)) }
             (facts(Budget::Ours, &entry.facts))
+            @if !entry.accept.is_empty() {
+                p { "To accept:" }
+                pre { code { (entry.accept.join("\n")) } }
+            }
             p.spec { (entry.asked_by) }
         }
     }

@@ -85,6 +85,7 @@ fn entries(page: &mut Page<String>, entries: &[Entry]) -> fmt::Result {
         page.say(entry.word, entry.tone, &text)?;
         page.say("", Tone::Quiet, &plain(&entry.message))?;
         facts(page, usize::MAX, &entry.facts)?;
+        page.copyable("to accept", &entry.accept)?;
     }
     Ok(())
 }

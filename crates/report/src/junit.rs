@@ -190,6 +190,9 @@ fn description(finding: &Finding) -> XmlString {
     let lines = parts
         .into_iter()
         .filter_map(|(label, part)| Some(format!("{label}: {}", part?)));
+    let accept = finding.accept.iter().flat_map(|text| text.lines());
+    let label = finding.accept.as_ref().map(|_| "to accept:".to_owned());
+    let lines = lines.chain(label).chain(accept.map(escape::visible));
     XmlString::new(lines.collect::<Vec<_>>().join("\n"))
 }
 

@@ -84,7 +84,16 @@ fn entry(entry: &Entry) -> String {
     let (id, message) = (code(&entry.id, MAX_TEXT_CHARS), shown(&entry.message));
     let facts = entry.facts.iter();
     let facts = facts.map(|fact| format!("  {}", item(&fact.label, &fact.value)));
-    format!("- {} {id}, {}: {message}\n", entry.word, entry.asked_by) + &facts.collect::<String>()
+    let head = format!("- {} {id}, {}: {message}\n", entry.word, entry.asked_by);
+    // No line of the text begins a fence: each begins with a key, a table or a comment.
+    let accept = entry.accept.iter().map(|line| format!("    {line}\n"));
+    let accept: String = accept.collect();
+    let accept = if accept.is_empty() {
+        accept
+    } else {
+        format!("  - to accept:\n\n    ```toml\n{accept}    ```\n")
+    };
+    head + &facts.collect::<String>() + &accept
 }
 
 fn table(out: &mut String, table: &Table) -> fmt::Result {

@@ -223,6 +223,7 @@ fn result(report: &Report, reported: &Reported<'_>) -> log::Finding {
         partial_fingerprints: fingerprints(report, finding),
         properties: FindingProperties {
             status: finding.status.word(),
+            accept: finding.accept.clone(),
         },
     }
 }

@@ -33,5 +33,11 @@ macro_rules! closed_set {
                 }
             }
         }
+
+        impl ::core::convert::AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                self.word()
+            }
+        }
     )+};
 }

@@ -9,6 +9,9 @@ use tempfile::TempDir;
 use crate::kit::{Done, Run};
 use crate::needs_program;
 
+mod accepted;
+mod records;
+
 /// The example in a directory of its own, in whose files `text` is replaced by `other`. Not in /tmp, which is never
 /// shown.
 fn project(text: &str, other: &str) -> TempDir {
@@ -117,6 +120,70 @@ fn each_deviation_fails_the_check_of_its_rule_alone() {
         assert_eq!(done.checks("failed"), failed, "{other}: {}", done.stderr);
         assert_eq!(done.checks("errored"), [""; 0], "{other}");
         done.assert_verdict(1, "failed");
+    }
+}
+
+/// Lines of the agent that write a state file and its backup; the case names both.
+const STATE: &str = r#"
+import time
+home = os.environ["HOME"] + "/.python-agent/"
+write = lambda name: os.close(os.open(home + name, os.O_CREAT, 0o600))
+open(home + "state.json", "w").write("{}")
+os.chmod(home + "state.json", 0o600)
+write("state.json.backup.%d" % (time.time() * 1000))
+print("".join"#;
+
+#[test]
+fn state_file_and_backup_of_a_case_are_judged() {
+    needs_program!("/usr/bin/python3");
+    let case = "[expect.files]\nstate = \".python-agent/state.json\"\n\
+        backup_prefix = \".python-agent/state.json.backup.\"\ntranscript = \"forbidden\"\n\n[[expect.files.rule]]";
+    for (text, other, failed) in [
+        ("", "", &[][..]),
+        ("0o600)\nwrite", "0o640)\nwrite", &["files/modes"]),
+        (
+            "home + \"state.json\"",
+            "home + \"state\"",
+            &["files/state-file", "files/nothing-else"],
+        ),
+        (
+            "time.time() * 1000",
+            "time.time() * 1000 - 5000",
+            &["files/backup"],
+        ),
+        (
+            "time.time() * 1000",
+            "time.time() * 10000",
+            &["files/backup", "files/nothing-else"],
+        ),
+        (
+            "print(",
+            "write(\"log.jsonl\")\nprint(",
+            &["files/nothing-else", "files/no-transcript"],
+        ),
+    ] {
+        let project = project(
+            "print(\"\".join",
+            &if text.is_empty() {
+                STATE.to_owned()
+            } else {
+                STATE.replace(text, other)
+            },
+        );
+        let file = project.path().join("agent.toml");
+        let toml = fs::read_to_string(&file).unwrap();
+        fs::write(&file, toml.replacen("[[expect.files.rule]]", case, 1)).unwrap();
+        let done = run(&project).json();
+        assert_eq!(done.checks("failed"), failed, "{other}: {}", done.stderr);
+        assert_eq!(done.checks("errored"), [""; 0], "{other}");
+        for id in [
+            "files/state-file",
+            "files/backup",
+            "files/modes",
+            "files/no-transcript",
+        ] {
+            assert!(!done.checks("skipped").contains(&id), "{id}");
+        }
     }
 }
 

@@ -119,7 +119,8 @@ fn has_own_mode(files: &Files, entry: &FileEntry) -> bool {
     rules.any(|rule| rule.mode.is_some() && is_of(rule, entry))
 }
 
-fn is_of(rule: &ExpectedFile, entry: &FileEntry) -> bool {
+/// Checks for a file or directory of a rule.
+pub(crate) fn is_of(rule: &ExpectedFile, entry: &FileEntry) -> bool {
     let is_plain = matches!(entry.kind, FileKind::File | FileKind::Directory);
     is_plain && rule.root == entry.root && rule.path.matches(&entry.path) && !entry.transient
 }

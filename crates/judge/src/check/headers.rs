@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use model::case::expect::{Auth, HeaderRules, Records, RequestRule};
+use model::case::expect::{Auth, HeaderRules, RequestRule};
 use model::evidence::Request;
 use model::journal::{Head, Host, REDACTED};
 use model::secret::CREDENTIAL_HEADERS;
@@ -116,11 +116,10 @@ pub(super) fn user_agent(run: &JudgedRun) -> Outcome {
         return not_asked("no rule of the requests has a user agent");
     }
     run.some_request()?;
-    let field = match &run.expect.records {
-        Some(Records::AgentStream(stream)) => stream.names.as_ref(),
-        Some(Records::JsonLines) | None => None,
-    };
-    let version = field.and_then(|names| {
+    let stream = run.expect.records.as_ref();
+    let stream = stream.and_then(|records| records.stream.as_ref());
+    let names = stream.and_then(|stream| stream.names.as_ref());
+    let version = names.and_then(|names| {
         let init = run.evidence.init()?.json()?;
         init.get(&names.version_field)?.as_str()
     });

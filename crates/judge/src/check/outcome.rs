@@ -150,7 +150,7 @@ impl<'a> JudgedRun<'a> {
         }
     }
 
-    /// Form of standard output; skips a check of a case that does not judge it.
+    /// Form and rules of standard output; skips a check of a case that does not judge it.
     pub(super) fn records(&self) -> Result<&'a Records, NotPassed> {
         match &self.expect.records {
             Some(records) => Ok(records),
@@ -160,9 +160,9 @@ impl<'a> JudgedRun<'a> {
 
     /// Records of a turn; skips a check of a case without them.
     pub(super) fn agent_stream(&self) -> Result<&'a AgentStream, NotPassed> {
-        match self.records()? {
-            Records::AgentStream(stream) => Ok(stream),
-            Records::JsonLines => not_asked("the records of the case are not an agent-stream"),
+        match &self.records()?.stream {
+            Some(stream) => Ok(stream),
+            None => not_asked("the records of the case are not an agent-stream"),
         }
     }
 

@@ -14,6 +14,7 @@ mod files;
 mod headers;
 mod lost;
 mod outbound;
+mod record_rules;
 mod records;
 mod requests;
 mod run;
@@ -72,13 +73,14 @@ fn a_perfect_case_b_passes_all_but_what_it_does_not_ask() {
             "requests/sequence",
             "headers/preflight-unauthenticated",
             "headers/rules",
+            "records/rules",
             "files/rules",
             "process/programs"
         ]
     );
     assert_eq!(
         with_status(Status::Passed, &fixture).len(),
-        CHECKS.len() - 5
+        CHECKS.len() - 6
     );
     assert_eq!(verdict_of(&fixture), Verdict::Passed);
 }
@@ -92,13 +94,14 @@ fn a_perfect_case_a_passes_all_but_what_it_does_not_ask() {
             "requests/first-and-only",
             "headers/rules",
             "body/cache-control",
+            "records/rules",
             "files/rules",
             "process/programs"
         ]
     );
     assert_eq!(
         with_status(Status::Passed, &fixture).len(),
-        CHECKS.len() - 5
+        CHECKS.len() - 6
     );
     assert_eq!(verdict_of(&fixture), Verdict::Passed);
 }
@@ -129,6 +132,7 @@ fn every_check_has_a_deviation_that_names_it() {
         files::NAMED,
         headers::NAMED,
         outbound::NAMED,
+        record_rules::NAMED,
         records::NAMED,
         requests::NAMED,
         run::NAMED,
@@ -204,6 +208,7 @@ fn a_gap_never_lets_a_check_pass_that_needs_what_is_missing() {
         let not_asked = [
             "requests/sequence",
             "headers/rules",
+            "records/rules",
             "files/rules",
             "process/programs",
         ];

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::case::Count;
 
+/// Fewest digits of a number that is a time.
+const MIN_TIME: usize = 10;
 /// Fewest characters of a hexadecimal or alphanumeric token that a placeholder replaces.
 const MIN_TOKEN: usize = 6;
 /// Lengths of the groups of a UUID.
@@ -23,7 +25,8 @@ pub(super) struct Pattern {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Nothing,
-    Uuid,
+    /// UUIDs and times in seconds or smaller units, which differ between any two runs.
+    Unique,
     Digits,
     Hex,
     Alnum,
@@ -31,7 +34,7 @@ enum Level {
 
 const LEVELS: [Level; 5] = [
     Level::Nothing,
-    Level::Uuid,
+    Level::Unique,
     Level::Digits,
     Level::Hex,
     Level::Alnum,
@@ -45,7 +48,8 @@ impl Pattern {
 }
 
 /// Finds a pattern for each text: the text itself if each run has it, or else the one with the fewest placeholders
-/// that each run meets. A text that stays in some runs only is optional.
+/// that each run meets. A text that stays in some runs only is optional. In a single run, what is unique becomes a
+/// placeholder.
 pub(super) fn patterns(runs: impl IntoIterator<Item = Vec<String>>) -> Vec<Pattern> {
     let runs: Vec<Vec<String>> = runs.into_iter().collect();
     let texts: BTreeSet<&String> = runs.iter().flatten().collect();
@@ -55,7 +59,8 @@ pub(super) fn patterns(runs: impl IntoIterator<Item = Vec<String>>) -> Vec<Patte
     };
     let mut found: BTreeMap<String, Level> = BTreeMap::new();
     for text in texts {
-        let levels = LEVELS.into_iter().map(|level| (masked(text, level), level));
+        let levels = LEVELS.into_iter().skip(usize::from(runs.len() == 1));
+        let levels = levels.map(|level| (masked(text, level), level));
         let mut levels = levels.filter(|(pattern, level)| in_each(pattern, *level));
         let (pattern, level) = levels.next().unwrap_or((text.clone(), Level::Nothing));
         found.insert(pattern, level);
@@ -82,12 +87,37 @@ pub(super) fn patterns(runs: impl IntoIterator<Item = Vec<String>>) -> Vec<Patte
     counted.collect()
 }
 
+/// Finds the name that all texts have, or a pattern of them with one placeholder. More placeholders would be a guess,
+/// as in a date.
+pub(super) fn of_names<'t>(
+    texts: impl Iterator<Item = &'t str> + Clone,
+    is_name: fn(&str) -> bool,
+) -> Option<String> {
+    if texts.clone().any(|text| text.contains('{')) {
+        return None;
+    }
+    let levels = LEVELS.into_iter().skip(1);
+    let mut levels = levels.map(|level| {
+        let patterns = texts.clone().map(|text| masked(text, level));
+        let patterns: BTreeSet<String> = patterns.collect();
+        let mut patterns = patterns.into_iter();
+        patterns.next().filter(|_| patterns.next().is_none())
+    });
+    let pattern = levels.find_map(|pattern| pattern)?;
+    let Some((before, placeholder)) = pattern.split_once('{') else {
+        return is_name(&pattern).then(|| of_versions(&pattern));
+    };
+    let is_last = placeholder.find('}') == Some(placeholder.len() - 1);
+    let is_plain = before.is_empty() || is_name(before);
+    (is_plain && is_last && !placeholder.contains('{')).then_some(pattern)
+}
+
 /// Replaces the tokens of a level.
 fn masked(text: &str, level: Level) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
-        if level >= Level::Uuid
+        if level >= Level::Unique
             && let Some(after) = after_uuid(rest)
         {
             out.push_str("{uuid}");
@@ -114,7 +144,9 @@ fn placeholder(token: &str, level: Level) -> Option<&'static str> {
     let has_digit = token.bytes().any(|byte| byte.is_ascii_digit());
     let all = |fits: fn(&u8) -> bool| token.as_bytes().iter().all(fits);
     let is_token = token.len() >= MIN_TOKEN && all(u8::is_ascii_alphanumeric);
+    let is_time = token.len() >= MIN_TIME && all(u8::is_ascii_digit);
     match () {
+        () if level >= Level::Unique && is_time => Some("{digits}"),
         () if level >= Level::Digits && has_digit && all(u8::is_ascii_digit) => Some("{digits}"),
         () if level >= Level::Hex && is_token && all(is_hex) => Some("{hex}"),
         () if level >= Level::Alnum && is_token => Some("{alnum}"),

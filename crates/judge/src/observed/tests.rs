@@ -6,6 +6,8 @@ use model::evidence::{LookupKind, Sensitive, SensitivePath, Sighting, Survivor};
 use model::finding::{Status, Verdict};
 use proptest::prelude::*;
 
+mod records;
+
 use super::pattern::patterns;
 use super::{Observed, observed};
 use crate::check::{check, verdict};
@@ -51,6 +53,18 @@ fn what_differs_becomes_the_narrowest_pattern() {
     ] {
         assert_eq!(found(&[&[one], &[other]]), [row(pattern, 1, 1)]);
     }
+}
+
+#[test]
+fn what_is_unique_in_a_single_run_becomes_a_pattern() {
+    let uuid = "s/0b7f3a52-9d1c-4e7a-8a66-2f0d1c9b7e11.json";
+    let rows = [
+        row("log-17", 1, 1),
+        row("old.{digits}", 2, 2),
+        row("s/{uuid}.json", 1, 1),
+    ];
+    let run = ["log-17", "old.1795834241604", "old.1795834241605", uuid];
+    assert_eq!(found(&[&run]), rows);
 }
 
 #[test]

@@ -3,14 +3,17 @@
 //! Attempts, names, the credential, survivors and the completeness of the evidence are judged in every case.
 
 use scenario::closed_set;
+use serde_json::Value;
 
 use crate::evidence::Request;
 use crate::journal::Head;
 use crate::policy::Count;
 use crate::profile::template::fill;
-use crate::profile::{
-    BetaFamily, ExpectedAttempt, Files, Profile, RecordNames, SideRequest, TextPattern,
-};
+use crate::profile::{BetaFamily, ExpectedAttempt, Files, Profile, SideRequest, TextPattern};
+
+pub use records::{AgentStream, FieldRule, Format, RecordRule, RecordRules, Records, ValueRule};
+
+mod records;
 
 /// End of the reason of an unreviewed rule.
 pub const NOT_REVIEWED: &str = "not reviewed";
@@ -20,7 +23,7 @@ pub const NOT_REVIEWED: &str = "not reviewed";
 pub struct Expectations {
     /// Rules of the requests.
     pub requests: Option<Requests>,
-    /// Form of standard output.
+    /// Form and rules of the records on standard output.
     pub records: Option<Records>,
     /// Rules of the files.
     pub files: Option<Files>,
@@ -167,6 +170,22 @@ closed_set! {
         Number = "number",
         /// `true` or `false`.
         Boolean = "boolean",
+        /// `null`
+        Null = "null",
+    }
+}
+
+impl JsonKind {
+    /// Returns the type of a value.
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(_) => Self::Boolean,
+            Value::Number(_) => Self::Number,
+            Value::String(_) => Self::String,
+            Value::Array(_) => Self::Array,
+            Value::Object(_) => Self::Object,
+        }
     }
 }
 
@@ -177,26 +196,6 @@ pub struct CacheControl {
     pub system_count: usize,
     /// Numbers of the user message's blocks that carry it, from 1.
     pub user: Vec<usize>,
-}
-
-/// Form of standard output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Records {
-    /// One JSON object on each line.
-    JsonLines,
-    /// The records of a turn: init, status, the provider's events, the answer, the result.
-    AgentStream(AgentStream),
-}
-
-/// Records of a turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentStream {
-    /// True if each provider event has a record.
-    pub partial_messages: bool,
-    /// True if the init record's list of tools must be empty.
-    pub no_tools: bool,
-    /// Names in the records; the profile completes them.
-    pub names: Option<RecordNames>,
 }
 
 /// Exit of the client.
@@ -224,7 +223,8 @@ impl Expectations {
         for rule in complete.requests.iter_mut().flat_map(|all| &mut all.rules) {
             rule.complete(profile);
         }
-        if let Some(Records::AgentStream(stream)) = &mut complete.records {
+        let stream = complete.records.as_mut();
+        if let Some(stream) = stream.and_then(|records| records.stream.as_mut()) {
             stream.names.get_or_insert_with(|| profile.records.clone());
         }
         if let Some(files) = &mut complete.files {
@@ -263,12 +263,16 @@ impl Expectations {
     pub fn not_reviewed(&self) -> usize {
         let requests = self.requests.iter().flat_map(|all| &all.rules);
         let requests = requests.map(|rule| &rule.reason);
+        let records = self.records.iter().flat_map(|records| &records.rules);
+        let records = records.flat_map(|rules| &rules.rules);
+        let records = records.map(|rule| &rule.reason);
         let files = self.files.iter();
         let files = files.flat_map(|files| files.expected.iter().chain(&files.transient));
         let files = files.map(|rule| &rule.reason);
         let programs = self.programs.iter().flatten().map(|rule| &rule.reason);
         let attempts = self.attempts.iter().map(|rule| &rule.reason);
-        let reasons = requests.chain(files).chain(programs).chain(attempts);
+        let reasons = requests.chain(records).chain(files);
+        let reasons = reasons.chain(programs).chain(attempts);
         reasons
             .filter(|reason| reason.ends_with(NOT_REVIEWED))
             .count()

@@ -11,7 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::case::expect::{AgentStream, Records, RequestRule, Requests};
+use crate::case::expect::{AgentStream, RequestRule, Requests};
 use crate::case::{Case, Expectations};
 use crate::journal::{Body, Content, End, Head, Host};
 use crate::profile::Profile;
@@ -55,10 +55,9 @@ impl Fixture {
 
     /// Expected records.
     pub fn stream(&mut self) -> &mut AgentStream {
-        match &mut self.case.expect.records {
-            Some(Records::AgentStream(stream)) => stream,
-            Some(Records::JsonLines) | None => panic!("expected an agent stream"),
-        }
+        let records = self.case.expect.records.as_mut();
+        let stream = records.and_then(|records| records.stream.as_mut());
+        stream.expect("an agent-stream")
     }
 
     /// Rule of the message request.

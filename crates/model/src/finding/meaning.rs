@@ -30,7 +30,7 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
 }
 
 #[rustfmt::skip]
-const MEANINGS: [(&str, &str, &str); 41] = [
+const MEANINGS: [(&str, &str, &str); 42] = [
     ("requests/first-and-only",            "expect.requests.rule",                    "The message request is the first request and the only one."),
     ("requests/sequence",                  "expect.requests.rule",                    "The preflight comes first or not at all, then one message request, and no other."),
     ("requests/post-count",                "expect.requests",                         "There is exactly one message request."),
@@ -58,6 +58,7 @@ const MEANINGS: [(&str, &str, &str); 41] = [
     ("records/assistant-text",             "stub",                                    "The assistant record's text is what the provider sent."),
     ("records/assistant-position",         "expect.records.partial_messages",         "The assistant record comes after the last delta and before the block's stop."),
     ("records/result-success",             "expect.records",                          "The last record reports a successful turn, and the answer was complete."),
+    ("records/rules",                      "expect.records.rule",                     "Each record is of a rule, has its fields, and the records of a rule are there as often as it says."),
     ("files/state-file",                   "expect.files",                            "The client leaves its state file."),
     ("files/backup",                       "expect.files",                            "The client leaves one backup of its state file, stamped within the run."),
     ("files/modes",                        "expect.files",                            "The state file and its backup have mode 0600; no directory, and no other file, may be written by others or has a set-uid, set-gid or sticky bit."),

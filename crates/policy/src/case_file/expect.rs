@@ -1,6 +1,7 @@
 //! File form of a case's expectations, parsed into [`Expectations`].
 
 mod files;
+mod records;
 mod requests;
 
 use std::collections::BTreeSet;
@@ -8,19 +9,20 @@ use std::collections::BTreeSet;
 use model::case::Count;
 use model::case::Expectations;
 use model::case::Switch;
-use model::case::expect::{AgentStream, ExpectedExit, ProgramRule, Records};
+use model::case::expect::{ExpectedExit, ProgramRule};
 use model::profile::TextPattern;
 use scenario::closed_set;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::not_empty;
 use crate::error::Flaw;
 use crate::placeholders::checked;
 use crate::profile_file::ExpectedAttemptFile;
 use crate::profile_file::attempts;
 use crate::schema::{Sentence, Text};
-use crate::values::{one_of, reject_repeated, sentence};
+use crate::values::{reject_repeated, sentence};
 
 /// Largest number in a count; a larger number is a typing error.
 const MAX_COUNT: u64 = 1_000_000;
@@ -36,7 +38,7 @@ pub(super) struct ExpectFile {
     /// Requests to the provider.
     requests: Option<requests::RequestsFile>,
     /// Records on standard output.
-    records: Option<RecordsFile>,
+    records: Option<records::RecordsFile>,
     /// Files that the client leaves.
     files: Option<files::FilesFile>,
     /// Exit of the client.
@@ -48,35 +50,6 @@ pub(super) struct ExpectFile {
     attempts: AttemptsFile,
     /// Completeness of the ledger of attempts; without this table, it may have limits.
     outbound: Option<OutboundFile>,
-}
-
-/// Records on standard output.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ExpectRecords")]
-struct RecordsFile {
-    /// Form of standard output.
-    #[schemars(with = "Format")]
-    format: Spanned<String>,
-    /// In an agent-stream: true if each provider event has a record. The value must agree with the switch
-    /// `partial-messages`, which is also the default.
-    #[schemars(with = "Option<bool>")]
-    partial_messages: Option<Spanned<bool>>,
-    /// In an agent-stream: list of tools of the init record.
-    #[schemars(with = "Option<Tools>")]
-    tools: Option<Spanned<String>>,
-}
-
-closed_set! {
-    /// Form of standard output.
-    enum Format {
-        /// Not judged.
-        None = "none",
-        /// One JSON object on each line.
-        JsonLines = "json-lines",
-        /// The records of a turn: init, status, the provider's events, the answer, the result.
-        AgentStream = "agent-stream",
-    }
 }
 
 closed_set! {
@@ -158,7 +131,7 @@ impl ExpectFile {
         Ok(Expectations {
             requests: self.requests.map(requests::parsed).transpose()?,
             records: match self.records {
-                Some(file) => records(file, switches)?,
+                Some(file) => records::parsed(file, switches)?,
                 None => None,
             },
             files: self.files.map(files::parsed).transpose()?,
@@ -169,47 +142,6 @@ impl ExpectFile {
             complete_ledger: self.outbound.is_some_and(|file| file.complete_ledger),
         })
     }
-}
-
-fn records(file: RecordsFile, switches: &[Switch]) -> Result<Option<Records>, Flaw> {
-    let format = one_of(&file.format, &Format::ALL, Format::word)?;
-    if format == Format::AgentStream {
-        let partial = file.partial_messages.as_ref();
-        let partial = partial.map(|partial| agreed(partial, switches));
-        let switched_on = switches.contains(&Switch::PartialMessages);
-        return Ok(Some(Records::AgentStream(AgentStream {
-            partial_messages: partial.transpose()?.unwrap_or(switched_on),
-            no_tools: empty(file.tools.as_ref())?,
-            names: None,
-        })));
-    }
-    let key = file.partial_messages.map(|key| key.span());
-    if let Some(span) = key.or_else(|| file.tools.map(|key| key.span())) {
-        let hint = "this key belongs to format = \"agent-stream\"";
-        return Err(Flaw::new(span, "no further key", "one", hint));
-    }
-    Ok((format == Format::JsonLines).then_some(Records::JsonLines))
-}
-
-/// Rejects a case that has the switch `partial-messages` without expecting the records, or the reverse.
-fn agreed(expected: &Spanned<bool>, switches: &[Switch]) -> Result<bool, Flaw> {
-    let switched_on = switches.contains(&Switch::PartialMessages);
-    if *expected.get_ref() == switched_on {
-        return Ok(switched_on);
-    }
-    let hint = "it must agree with the switch `partial-messages` under [invocation]";
-    Err(Flaw::new(
-        expected.span(),
-        switched_on,
-        expected.get_ref(),
-        hint,
-    ))
-}
-
-/// Parses `tools = "empty"`; without the key, the list is not judged.
-fn empty(tools: Option<&Spanned<String>>) -> Result<bool, Flaw> {
-    let tools = tools.map(|word| one_of(word, &Tools::ALL, Tools::word));
-    Ok(tools.transpose()? == Some(Tools::Empty))
 }
 
 fn exit(file: ExitFile) -> Result<ExpectedExit, Flaw> {
@@ -228,10 +160,11 @@ fn programs(file: ProgramsFile) -> Result<Vec<ProgramRule>, Flaw> {
     let mut parsed = Vec::new();
     for rule in file.rule {
         reject_repeated(&mut seen, &rule.program, "each program once")?;
+        let program = Spanned::new(rule.program.span(), not_empty(rule.program)?);
         parsed.push(ProgramRule {
             program: checked(
-                &rule.program,
-                TextPattern::of_program(rule.program.get_ref()),
+                &program,
+                TextPattern::of_program(program.get_ref()),
                 EXPECTED_TEXT,
             )?,
             reason: sentence(rule.reason)?,

@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::VariableFile;
 use crate::error::Flaw;
-use crate::values::{check_variable_name, name, one_of, reject_repeated, sentence, word};
+use crate::values::{check_variable_name, name, reject_repeated, sentence, word};
 
 /// Parses variables, each at most once in each case. `replace` fills placeholders, except those of the run.
 pub(crate) fn parsed(
@@ -35,12 +35,12 @@ pub(crate) fn parsed(
 }
 
 /// Parses the devices in /dev, each once.
-pub(super) fn devices(file: &[Spanned<String>]) -> Result<Vec<Device>, Flaw> {
+pub(super) fn devices(file: &[Spanned<Device>]) -> Result<Vec<Device>, Flaw> {
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for value in file {
         reject_repeated(&mut seen, value, "each device once")?;
-        parsed.push(one_of(value, &Device::ALL, Device::word)?);
+        parsed.push(*value.get_ref());
     }
     Ok(parsed)
 }

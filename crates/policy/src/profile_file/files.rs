@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use model::case::Count;
-use model::case::Root;
 use model::profile::{ExpectedFile, Files, Names, path_placeholders};
 use model::quote::quoted;
 use toml::Spanned;
@@ -11,7 +10,7 @@ use toml::Spanned;
 use super::{ExpectedFileFile, FilesFile};
 use crate::error::Flaw;
 use crate::placeholders::{fill, pattern};
-use crate::values::{one_of, sentence, tree_path};
+use crate::values::{sentence, tree_path};
 
 /// Parses the state file, its backup and the other known files.
 pub(super) fn parsed(file: FilesFile, names: &Names) -> Result<Files, Flaw> {
@@ -34,9 +33,9 @@ pub(crate) fn named(
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for named in file {
-        let root = one_of(&named.root, &Root::ALL, Root::word)?;
+        let root = named.root;
         let path = tree_path(fill(named.path)?)?;
-        if !seen.insert((root.word(), path.get_ref().clone())) {
+        if !seen.insert((root, path.get_ref().clone())) {
             return Err(Flaw::new(
                 path.span(),
                 "each path once in each tree",

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use model::profile::{InitField, InitList, Names, RecordNames};
+use model::profile::{InitList, Names, RecordNames};
 use model::quote::quoted;
 use toml::Spanned;
 
 use super::{InitListFile, RecordsFile};
 use crate::error::Flaw;
-use crate::values::{name, one_of, reject_repeated, sentence, word};
+use crate::values::{name, reject_repeated, sentence, word};
 
 /// Permission mode of a client without an option for it.
 const DEFAULT_MODE: &str = "default";
@@ -47,7 +47,6 @@ fn lists(file: Vec<InitListFile>) -> Result<Vec<InitList>, Flaw> {
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for list in file {
-        let field = one_of(&list.field, &InitField::ALL, InitField::word)?;
         reject_repeated(&mut seen, &list.field, "each list once")?;
         let mut seen_names = BTreeSet::new();
         let each = |value: Spanned<String>| {
@@ -58,7 +57,7 @@ fn lists(file: Vec<InitListFile>) -> Result<Vec<InitList>, Flaw> {
             .names
             .map(|names| names.into_iter().map(each).collect());
         parsed.push(InitList {
-            field,
+            field: list.field.into_inner(),
             names: names.transpose()?,
             reason: sentence(list.reason)?,
         });

@@ -1,5 +1,6 @@
 //! Sections on checks: failed and errored ones in full, then all of them.
 
+use model::escape;
 use model::finding::{AskedBy, Finding, NEVER_STARTED, Status};
 use model::report::Report;
 use model::text::count;
@@ -11,6 +12,8 @@ use super::{
 use crate::phrases;
 use crate::tone::Tone;
 
+/// Most bytes of TOML that accept a finding.
+const MAX_ACCEPT: usize = 8 << 10;
 /// Number of checks that a reason names.
 const MAX_NAMED: usize = 4;
 
@@ -69,7 +72,9 @@ pub(super) fn findings(report: &Report) -> Option<Section> {
     let wrong = [Status::Failed, Status::Errored].into_iter();
     let wrong = wrong.flat_map(|status| with_status(report, status));
     let wrong = wrong.filter(is_own);
-    let entries: Vec<Entry> = wrong.map(entry).collect();
+    let mut accepted = Vec::new();
+    let entries = wrong.map(|finding| entry(finding, &mut accepted));
+    let entries: Vec<Entry> = entries.collect();
     let audited = report.findings();
     let number = match &audited {
         Some(found) => found.count,
@@ -84,7 +89,21 @@ pub(super) fn findings(report: &Report) -> Option<Section> {
     is_some.then(|| Section::new("findings", "Findings", number.to_string(), blocks))
 }
 
-fn entry(finding: &Finding) -> Entry {
+/// Builds the entry of a finding. `accepted` has the findings with changes so far: the same changes are shown once.
+fn entry<'r>(finding: &'r Finding, accepted: &mut Vec<&'r Finding>) -> Entry {
+    let mut earlier = accepted.iter().filter(|one| one.accept == finding.accept);
+    let (shown, note) = match (&finding.accept, earlier.next()) {
+        (None, _) => (None, None),
+        (Some(_), Some(earlier)) => (None, Some(format!("as for {}", earlier.id))),
+        (Some(text), None) if text.len() > MAX_ACCEPT => (
+            None,
+            Some("more rules than are shown here; the JSON report has them".to_owned()),
+        ),
+        (Some(text), None) => (Some(text), None),
+    };
+    if finding.accept.is_some() {
+        accepted.push(finding);
+    }
     let parts = [
         ("object", finding.object.as_deref()),
         ("expected", finding.expected.as_deref()),
@@ -92,15 +111,18 @@ fn entry(finding: &Finding) -> Entry {
         ("because", finding.because.as_deref()),
     ];
     let parts = parts.into_iter();
+    let facts = parts.filter_map(|(label, part)| Some(fact(label, client(part?))));
+    let accept = shown.into_iter().flat_map(|text| text.lines());
     Entry {
         tone: tone(finding.status),
         word: finding.status.word(),
         id: finding.id.to_string(),
         message: own(&finding.message),
         asked_by: phrases::asked_by(&finding.asked_by),
-        facts: parts
-            .filter_map(|(label, part)| Some(fact(label, client(part?))))
+        facts: facts
+            .chain(note.map(|note| fact("to accept", note)))
             .collect(),
+        accept: accept.map(escape::visible).collect(),
     }
 }
 

@@ -58,11 +58,15 @@ fn blocks(out: &mut String, all: &[Block]) {
                     message,
                     asked_by,
                     facts,
+                    accept,
                 } in all
                 {
                     let message = spans(message);
                     writeln!(out, "* {tone:?} {word} {id} ({asked_by}): {message}").unwrap();
                     self::facts(out, facts);
+                    accept
+                        .iter()
+                        .for_each(|line| writeln!(out, "  > {line}").unwrap());
                 }
             }
             Block::Drift(drift) => self::table(out, &drift.table()),
@@ -169,6 +173,7 @@ pub(crate) fn example() -> Document {
         message: own("The client did not exit with 0."),
         asked_by: "specification, section 1".to_owned(),
         facts: vec![fact("found", client("<exit code 7>"))],
+        accept: vec!["[expect.exit]".to_owned(), "code = 7".to_owned()],
     };
     let lines = Table::of(Budget::Client, ["::error::x", "<x>"], |line| {
         [text("line", client(line))]
@@ -312,4 +317,30 @@ fn example_as_html() {
         lines = lines.replace(block, &format!("\n{block}"));
     }
     insta::assert_snapshot!(lines);
+}
+
+#[test]
+fn equal_changes_are_shown_once_and_long_ones_by_reference() {
+    let mut report = hostile();
+    let long = "# ".to_owned() + &"x".repeat(9 << 10);
+    let texts = ["[expect.exit]\ncode = 7", "[expect.exit]\ncode = 7", &long];
+    let wrong = report.checks.iter_mut();
+    let mut wrong = wrong.filter(|one| one.status == model::finding::Status::Failed);
+    let mut ids = Vec::new();
+    for text in texts {
+        let finding = wrong.next().unwrap();
+        finding.accept = Some(text.to_owned());
+        ids.push(finding.id.to_string());
+    }
+    let text = outline(&Document::of(&report, &[Medium::Terminal]));
+    assert_eq!(text.matches("  > [expect.exit]\n  > code = 7\n").count(), 1);
+    assert!(
+        text.contains(&format!("to accept: as for {}", ids[0])),
+        "{text}"
+    );
+    assert!(
+        text.contains("to accept: more rules than are shown here"),
+        "{text}"
+    );
+    assert!(!text.contains("> # xxxx"), "{text}");
 }

@@ -90,6 +90,17 @@ impl<W: fmt::Write> Page<W> {
         writeln!(self.out, "{gutter}{}", escape::visible(text))
     }
 
+    /// Writes lines of our own text below a label, neither cut nor wrapped, so that they can be copied.
+    pub(crate) fn copyable(&mut self, label: &str, lines: &[String]) -> fmt::Result {
+        if !lines.is_empty() {
+            self.say(label, Tone::Quiet, "")?;
+        }
+        lines.iter().try_for_each(|line| match line.as_str() {
+            "" => writeln!(self.out),
+            line => writeln!(self.out, "      {line}"),
+        })
+    }
+
     /// Writes the headings and the first rows of a table: short cells in columns, then the texts, joined.
     pub(crate) fn table(&mut self, table: &Table) -> fmt::Result {
         let most = max_entries(table.budget);

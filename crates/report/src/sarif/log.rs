@@ -172,6 +172,9 @@ pub(super) struct Fingerprints {
 pub(super) struct FindingProperties {
     /// Status of the check, as in the other reports.
     pub(super) status: &'static str,
+    /// TOML of the changes that accept the finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) accept: Option<String>,
 }
 
 #[derive(Debug, Serialize)]

@@ -4,6 +4,7 @@ use model::case::Count;
 use model::case::Root;
 use model::case::expect::NOT_REVIEWED;
 use model::profile::Files;
+use model::profile::template::{Piece, pieces};
 use model::quote::quoted;
 use model::schema::values::FileMode;
 use scenario::closed_set;
@@ -16,16 +17,22 @@ use crate::error::Flaw;
 use crate::profile_file::ExpectedFileFile;
 use crate::profile_file::files::named;
 use crate::schema::{Sentence, TreePath};
-use crate::values::one_of;
+use crate::values::tree_path;
 
 /// Files that the client leaves: those of the rules and of the profile, and no others.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExpectFiles")]
 pub(super) struct FilesFile {
+    /// Path of the application state file, relative to the home; without this key, that of the profile.
+    #[schemars(with = "Option<TreePath>")]
+    state: Option<Spanned<String>>,
+    /// Directory and prefix of the backup, relative to the home; 13 digits of an epoch time in milliseconds follow.
+    /// Without this key, those of the profile.
+    #[schemars(with = "Option<TreePath>")]
+    backup_prefix: Option<Spanned<String>>,
     /// Transcript of the conversation; without this key, it is a file like others.
-    #[schemars(with = "Option<Transcript>")]
-    transcript: Option<Spanned<String>>,
+    transcript: Option<Transcript>,
     /// Files and directories.
     #[serde(default)]
     rule: Vec<RuleFile>,
@@ -49,8 +56,7 @@ closed_set! {
 struct RuleFile {
     /// Directory that contains the file.
     #[serde(rename = "in")]
-    #[schemars(with = "Root")]
-    root: Spanned<String>,
+    root: Root,
     /// Path relative to the directory, with placeholders for parts that differ between runs.
     #[schemars(with = "TreePath")]
     path: Spanned<String>,
@@ -70,8 +76,6 @@ struct RuleFile {
 
 /// Parses the rules, each path once.
 pub(super) fn parsed(file: FilesFile) -> Result<Files, Flaw> {
-    let transcript = file.transcript.as_ref();
-    let transcript = transcript.map(|word| one_of(word, &Transcript::ALL, Transcript::word));
     let mut places = Vec::new();
     let mut limits = Vec::new();
     for rule in file.rule {
@@ -90,10 +94,11 @@ pub(super) fn parsed(file: FilesFile) -> Result<Files, Flaw> {
         file.may_hold_credential = may_hold_credential;
     }
     Ok(Files {
+        state: file.state.map(plain_path).transpose()?,
+        backup_prefix: file.backup_prefix.map(plain_path).transpose()?,
         expected,
         transient: named(file.transient, Ok)?,
-        no_transcript: transcript.transpose()? == Some(Transcript::Forbidden),
-        ..Files::default()
+        no_transcript: file.transcript == Some(Transcript::Forbidden),
     })
 }
 
@@ -108,6 +113,22 @@ fn may_hold_credential(rule: &RuleFile) -> Result<bool, Flaw> {
         return Err(Flaw::new(rule.reason.span(), expected, found, hint));
     }
     Ok(value.is_some())
+}
+
+/// Parses a path without placeholders.
+fn plain_path(value: Spanned<String>) -> Result<String, Flaw> {
+    let pieces = pieces(value.get_ref());
+    let mut placeholders = pieces.iter().filter_map(|piece| match piece {
+        Piece::Placeholder(name) => Some(format!("{{{name}}}")),
+        Piece::Text(_) => None,
+    });
+    if let Some(found) = placeholders.next() {
+        let hint =
+            "write the path itself; a path with placeholders belongs to [[expect.files.rule]]";
+        let expected = "a path without placeholders";
+        return Err(Flaw::new(value.span(), expected, quoted(&found), hint));
+    }
+    tree_path(value).map(Spanned::into_inner)
 }
 
 fn mode(value: &Spanned<String>) -> Result<u32, Flaw> {

@@ -16,12 +16,13 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use super::{CountFile, EXPECTED_TEXT, Tools, empty, times};
+use super::{CountFile, EXPECTED_TEXT, Tools, times};
+use crate::case_file::not_empty;
 use crate::error::Flaw;
 use crate::placeholders::pattern;
 use crate::profile_file::requests::{header_names, header_token, method, query, request_path};
 use crate::schema::{HeaderName, Method, Name, Query, RequestPath, Sentence, Text};
-use crate::values::{name, one_of, reject_repeated, sentence};
+use crate::values::{name, reject_repeated, sentence};
 
 /// Maximum number of text blocks; a larger number is a typing error.
 const MAX_BLOCKS: usize = 1_000;
@@ -34,8 +35,7 @@ const NO_CREDENTIAL: &str = "none";
 #[schemars(rename = "ExpectRequests")]
 pub(super) struct RequestsFile {
     /// Order of the requests.
-    #[schemars(with = "Order")]
-    order: Spanned<String>,
+    order: Order,
     /// Rules; the first match by method and path counts.
     #[serde(default)]
     rule: Vec<RuleFile>,
@@ -50,11 +50,9 @@ struct RuleFile {
     #[schemars(with = "Name")]
     name: Spanned<String>,
     /// Part of the profile that completes the rule: header names, queries, credential and beta families.
-    #[schemars(with = "Option<ProfileRequest>")]
-    profile: Option<Spanned<String>>,
+    profile: Option<ProfileRequest>,
     /// Protocol of a request for the turn; without this key, the request is beside it, as a preflight is.
-    #[schemars(with = "Option<Protocol>")]
-    protocol: Option<Spanned<String>>,
+    protocol: Option<Protocol>,
     /// Method.
     #[schemars(with = "Method")]
     method: Spanned<String>,
@@ -119,8 +117,7 @@ struct BodyFile {
     /// Blocks with `cache_control`.
     cache_control: Option<CacheControlFile>,
     /// List of tools.
-    #[schemars(with = "Option<Tools>")]
-    tools: Option<Spanned<String>>,
+    tools: Option<Tools>,
     /// True if the body asks for a stream.
     #[serde(default)]
     stream: bool,
@@ -130,7 +127,7 @@ struct BodyFile {
 #[derive(Debug)]
 enum FieldsFile {
     Names(Vec<Spanned<String>>),
-    Typed(BTreeMap<String, Spanned<String>>),
+    Typed(BTreeMap<String, JsonKind>),
 }
 
 /// Schema of [`FieldsFile`].
@@ -198,21 +195,19 @@ pub(super) fn parsed(file: RequestsFile) -> Result<Requests, Flaw> {
         rules.push(rule(file)?);
     }
     Ok(Requests {
-        order: one_of(&file.order, &Order::ALL, Order::word)?,
+        order: file.order,
         rules,
     })
 }
 
 fn rule(file: RuleFile) -> Result<RequestRule, Flaw> {
-    let word = |word: &Spanned<String>| one_of(word, &ProfileRequest::ALL, ProfileRequest::word);
-    let protocol = |word: &Spanned<String>| one_of(word, &Protocol::ALL, Protocol::word);
     let path = request_path(file.path)?;
     let queries = file.queries.into_iter().map(query);
     let headers = |names| header_names(names, Ok);
     Ok(RequestRule {
         name: name(file.name)?,
-        profile: file.profile.as_ref().map(word).transpose()?,
-        protocol: file.protocol.as_ref().map(protocol).transpose()?,
+        profile: file.profile,
+        protocol: file.protocol,
         method: method(file.method)?,
         path: pattern(&path, path.get_ref(), EXPECTED_TEXT)?,
         count: times(Some(file.count), Count::ANY)?,
@@ -240,6 +235,7 @@ fn auth(value: Spanned<String>) -> Result<Auth, Flaw> {
 
 /// Checks a user agent. The names of the profile, which are filled in later, are words.
 fn user_agent(value: Spanned<String>) -> Result<String, Flaw> {
+    let value = Spanned::new(value.span(), not_empty(value)?);
     let filled = pieces(value.get_ref()).into_iter();
     let filled = filled.map(|piece| match piece {
         Piece::Placeholder(name) if Names::PLACEHOLDERS.contains(&name) => "name".to_owned(),
@@ -261,15 +257,15 @@ fn body(file: BodyFile) -> Result<BodyRules, Flaw> {
         user_blocks,
         system_blocks,
         cache_control: marks.transpose()?,
-        no_tools: empty(file.tools.as_ref())?,
+        no_tools: file.tools == Some(Tools::Empty),
         stream: file.stream,
     })
 }
 
 fn fields(file: FieldsFile) -> Result<Vec<BodyField>, Flaw> {
-    let typed = |(name, kind): (String, Spanned<String>)| {
-        let kind = Some(one_of(&kind, &JsonKind::ALL, JsonKind::word)?);
-        Ok(BodyField { name, kind })
+    let typed = |(name, kind)| BodyField {
+        name,
+        kind: Some(kind),
     };
     let mut seen = BTreeSet::new();
     let named = |name: Spanned<String>| {
@@ -279,7 +275,7 @@ fn fields(file: FieldsFile) -> Result<Vec<BodyField>, Flaw> {
     };
     match file {
         FieldsFile::Names(names) => names.into_iter().map(named).collect(),
-        FieldsFile::Typed(fields) => fields.into_iter().map(typed).collect(),
+        FieldsFile::Typed(fields) => Ok(fields.into_iter().map(typed).collect()),
     }
 }
 
