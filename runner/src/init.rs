@@ -1,12 +1,16 @@
 //! `runner init`: runs a program several times, and writes a case that allows what each of the runs did.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 
+use judge::check;
 use judge::observed::observed;
 use model::case::expect::ProgramRule;
+use model::case::{Case, Expectations};
 use model::escape::visible;
 use model::evidence::{Evidence, Exit};
+use model::finding::Status;
 use model::quote::{shell_word, shown_path};
 use model::text::count;
 use policy::{PolicyError, Reference};
@@ -80,6 +84,7 @@ pub(crate) struct Written {
 /// Makes the runs, and writes the file.
 pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     let mut runs: Vec<Evidence> = Vec::new();
+    let mut client_uid = 0;
     for number in 1..=request.runs {
         let collected = run::for_evidence(&request.run)?;
         if let Some(failure) = collected.failure {
@@ -88,6 +93,7 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
         if !matches!(collected.evidence.exit, Exit::Code(_) | Exit::Signal(_)) {
             return Err(InitError::NoEnd { number });
         }
+        client_uid = collected.client_uid;
         runs.push(collected.evidence);
     }
     let (date, reason) = (accept::today(), accept::reason());
@@ -115,6 +121,16 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
         .retain(|rule| !asked.iter().any(|one| one.destination == rule.destination));
     expect.attempts.splice(..0, asked.iter().cloned());
     let text = request.new.text(&about, &observed);
+    let text = match policy::case_of_text(&request.file, text.clone()) {
+        Ok(case) => {
+            let expect = expectations(&case, request).with_uid(client_uid);
+            let further = failing(&expect, &runs, !observed.refused.is_empty());
+            observed.refused.extend(further);
+            request.new.text(&about, &observed)
+        }
+        // Written as it is, for a person to mend; the error follows.
+        Err(_) => text,
+    };
     let path = shown_path(&request.file);
     let written = OpenOptions::new()
         .write(true)
@@ -139,6 +155,48 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
         lines,
         refused: observed.refused,
     })
+}
+
+/// Expectations of a run of the written case on this machine.
+fn expectations(case: &Case, request: &InitRequest) -> Expectations {
+    let mut expect = case.expect.clone();
+    if let Some(rules) = &mut expect.programs {
+        let project = request.project.to_string_lossy();
+        for rule in rules.iter_mut() {
+            rule.program = rule.program.filled(&project);
+        }
+        rules.extend_from_slice(request.run.workload.expected_programs());
+    }
+    expect
+}
+
+/// Checks that fail because of behaviour which the list of refusals has already.
+const REFUSED: [&str; 4] = [
+    "secrets/credential-not-written",
+    "process/no-survivors",
+    "outbound/no-attempts",
+    "files/nothing-else",
+];
+
+/// Describes the checks that fail for a run which the rules were made from: no rule can accept what they found.
+fn failing(expect: &Expectations, runs: &[&Evidence], has_refusals: bool) -> BTreeSet<String> {
+    let findings = runs.iter().flat_map(|run| check::check(expect, run));
+    let failed = findings.filter(|finding| {
+        let is_known = has_refusals && REFUSED.contains(&&*finding.id);
+        finding.status == Status::Failed && !is_known
+    });
+    let described = failed.map(|finding| {
+        let found = finding
+            .found
+            .map(|found| format!(" Found: {}.", visible(&found)));
+        format!(
+            "{}: {}{}",
+            finding.id,
+            finding.message,
+            found.unwrap_or_default()
+        )
+    });
+    described.collect()
 }
 
 /// Describes an end that is probably not the one to expect.

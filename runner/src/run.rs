@@ -187,6 +187,8 @@ fn make(
 /// Evidence and verdict of a run without a report, for selftest and doctor.
 pub(crate) struct Collected {
     pub(crate) tier: Tier,
+    /// User id of the client on the host.
+    pub(crate) client_uid: u32,
     pub(crate) evidence: Evidence,
     pub(crate) verdict: Verdict,
     /// Reason for not starting the client.
@@ -214,6 +216,7 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
     let checks = checks(&request.workload, &prepared, &evidence);
     Ok(Collected {
         tier: prepared.plan.tier,
+        client_uid: prepared.plan.client_uid(),
         verdict: check::verdict(&checks, &evidence),
         evidence,
         failure,

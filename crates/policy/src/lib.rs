@@ -150,6 +150,12 @@ pub fn check_text(file: &Path, text: String) -> Result<Entry, PolicyError> {
     Document::from_bytes(shown_path(file), source, text.into_bytes())?.entry()
 }
 
+/// Parses the text of a case whose file does not exist yet.
+pub fn case_of_text(file: &Path, text: String) -> Result<Case, PolicyError> {
+    let source = Source::File(file.to_owned());
+    Document::from_bytes(shown_path(file), source, text.into_bytes())?.case()
+}
+
 /// Returns the entries of the built-in policies, in a fixed order.
 ///
 /// # Errors

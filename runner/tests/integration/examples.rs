@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
@@ -62,6 +62,19 @@ fn changed(name: &str, text: &str, other: &str) -> Done {
     Run::case("run").argument(case(&example)).json()
 }
 
+/// Runs `init` for an agent, in its directory.
+fn init(example: &TempDir, program: &[&str]) -> Output {
+    let init = Run::case("init")
+        .argument(example.path().join("made.toml"))
+        .argument("--env=ANTHROPIC_BASE_URL={base_url}")
+        .argument("--env=ANTHROPIC_API_KEY={credential}");
+    let init = program
+        .iter()
+        .fold(init, |init, word| init.client_argument(*word));
+    let mut command = init.command();
+    command.current_dir(example.path()).output().unwrap()
+}
+
 /// Runs the example as each user, then the case that `init` writes for the same command.
 fn passes(name: &str, program: &[&str]) {
     let example = copy(name, ("", ""));
@@ -72,19 +85,11 @@ fn passes(name: &str, program: &[&str]) {
     };
     run().json().assert_passed();
     run().as_ordinary_user().json().assert_passed();
-    let made = example.path().join("made.toml");
-    let init = Run::case("init")
-        .argument(&made)
-        .argument("--env=ANTHROPIC_BASE_URL={base_url}")
-        .argument("--env=ANTHROPIC_API_KEY={credential}");
-    let init = program
-        .iter()
-        .fold(init, |init, word| init.client_argument(*word));
-    let output = init.command().current_dir(example.path()).output().unwrap();
+    let output = init(&example, program);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{told}");
     Run::case("run")
-        .argument(&made)
+        .argument(example.path().join("made.toml"))
         .as_ordinary_user()
         .json()
         .assert_passed();
@@ -106,6 +111,19 @@ fn shell_agent_passes_its_case_and_one_by_init() {
 fn static_agent_passes_its_case_and_one_by_init() {
     needs_program!("/usr/bin/cc");
     passes("c", &["./agent", "hello"]);
+}
+
+#[test]
+fn init_names_what_its_own_case_fails() {
+    needs_program!("/usr/bin/cc");
+    let example = copy("c", ("host: %s", "host: x%s"));
+    let output = init(&example, &["./agent", "hello"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    let note = "no rule accepts headers/nothing-else: The Host header is not the provider's.";
+    assert!(told.contains(note), "{told}");
+    let case = fs::read_to_string(example.path().join("made.toml")).unwrap();
+    assert!(case.contains("# - headers/nothing-else"), "{case}");
 }
 
 #[test]

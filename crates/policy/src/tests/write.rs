@@ -11,6 +11,8 @@ use model::evidence::fixture::rule;
 use model::profile::{ExpectedAttempt, ExpectedFile, Files};
 use proptest::prelude::*;
 
+use crate::Reference;
+
 use super::super::document::Document;
 use super::super::write::{self, NewCase};
 
@@ -29,7 +31,7 @@ fn file(path: &str) -> ExpectedFile {
         path: path.parse().unwrap(),
         mode: Some(0o640),
         count: Count { from: 2, to: None },
-        may_hold_credential: true,
+        may_hold_credential: false,
         reason: REASON.to_owned(),
     }
 }
@@ -143,9 +145,8 @@ fn written_case_parses_to_its_expectations() {
         paths: Vec::new(),
     };
     let expect = expectations();
-    let mut limits = parse("schema = \"runner.case/1\"\nname = \"x\"")
-        .sandbox
-        .limits;
+    let like = crate::case(&Reference::BuiltIn("case-b".to_owned())).unwrap();
+    let mut limits = like.sandbox.limits;
     limits.processes = 7;
     let text = write::case(&NewCase {
         name: "mine",
