@@ -142,6 +142,11 @@ fn proposed_changes_accept_the_run_and_are_not_reviewed() {
         ),
         (
             END,
+            at_end("import socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); s.listen()"),
+            &["outbound/no-attempts"],
+        ),
+        (
+            END,
             at_end("import socket; socket.socket().connect_ex((\"192.0.2.7\", 443))"),
             &["outbound/no-attempts"],
         ),
@@ -235,7 +240,6 @@ fn no_rule_is_proposed_for_what_no_rule_may_accept() {
         "os.symlink(\"x\", os.environ[\"HOME\"] + \"/link\")".to_owned(),
         // A name that no rule can have.
         "open(os.environ[\"HOME\"] + \"/{a}\", \"w\")".to_owned(),
-        "import socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); s.listen()".to_owned(),
         "os.kill(os.getpid(), 9)".to_owned(),
     ] {
         let project = project(END, &format!("{line}\n{END}"));
