@@ -4,6 +4,8 @@
 //! may still read them. After the change init mounts the file systems: a tmpfs whose root has an unmapped owner refuses
 //! every mkdir with EOVERFLOW.
 
+mod devices;
+
 use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write as _};
@@ -22,25 +24,14 @@ use nix::unistd::{chdir, pivot_root, sethostname};
 use sys::marks;
 use sys::mount::{Seal, attach, make_private as make_tree_private, open_tree, seal};
 
+use self::devices::{device_path, make_devices, mount_terminals, remove_device, standard_input};
 use super::error::{At as _, SetupError, Step};
 use super::mount_point;
 use super::plan::{Bind, BindKind, Plan, RootPlan, UNRULED_FILE};
 use super::proc::{HARMLESS, Proc};
 use super::weaken::Protection;
 
-/// Symbolic links in /dev, with their targets.
-pub const DEVICE_LINKS: [(&str, &str); 5] = [
-    ("fd", "/proc/self/fd"),
-    ("stdin", "/proc/self/fd/0"),
-    ("stdout", "/proc/self/fd/1"),
-    ("stderr", "/proc/self/fd/2"),
-    ("shm", TMP),
-];
-
-/// Name in /dev of the directory of pseudo-terminals (devpts(5)).
-const TERMINALS: &str = "pts";
-/// Maximum number of pseudo-terminals: each takes kernel memory that no other limit counts.
-const MAX_TERMINALS: u32 = 64;
+pub use self::devices::DEVICE_LINKS;
 
 /// Candidates for the temporary mount point of the new root; the first that exists is used.
 ///
@@ -410,51 +401,6 @@ fn write_file(path: &Path, content: &str) -> Result<(), SetupError> {
         .open(path)
         .and_then(|mut file| file.write_all(content.as_bytes()))
         .at_object(Step::MakeTarget, path.display())
-}
-
-fn make_devices(dev: &Path) -> Result<(), SetupError> {
-    make_directory(dev)?;
-    for (name, target) in DEVICE_LINKS {
-        std::os::unix::fs::symlink(target, dev.join(name)).at_object(Step::MakeTarget, name)?;
-    }
-    Ok(())
-}
-
-/// Mounts pseudo-terminals of the run's own. A kernel or container may refuse, and then there are none.
-fn mount_terminals(dev: &Path) -> Result<(), SetupError> {
-    let target = dev.join(TERMINALS);
-    make_directory(&target)?;
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
-    let options = format!("newinstance,ptmxmode=0666,mode=0600,max={MAX_TERMINALS}");
-    let mounted = mount(
-        Some("devpts"),
-        &target,
-        Some("devpts"),
-        flags,
-        Some(options.as_str()),
-    );
-    if mounted.is_err() {
-        return Ok(());
-    }
-    let link = dev.join(Device::Ptmx.word());
-    std::os::unix::fs::symlink("pts/ptmx", &link).at_object(Step::MakeTarget, link.display())
-}
-
-fn device_path(device: Device) -> String {
-    format!("/dev/{}", device.word())
-}
-
-fn standard_input() -> Result<OwnedFd, SetupError> {
-    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-    let path = device_path(Device::Null);
-    open(path.as_str(), flags, Mode::empty()).at(Step::StandardInput)
-}
-
-/// Removes a device from /dev; open descriptors of the device stay open.
-fn remove_device(device: Device) -> Result<(), SetupError> {
-    let path = device_path(device);
-    umount2(path.as_str(), MntFlags::MNT_DETACH).at_object(Step::RemoveDevice, &path)?;
-    fs::remove_file(&path).at_object(Step::RemoveDevice, &path)
 }
 
 /// Attaches a source below `base`. Makes the mount point if it is missing.
