@@ -114,6 +114,27 @@ fn static_agent_passes_its_case_and_one_by_init() {
 }
 
 #[test]
+fn outputs_may_lie_beside_a_case_that_is_shown() {
+    needs_program!("/usr/bin/cc");
+    let example = copy("c", ("", ""));
+    let output = |name: &str| example.path().join(name);
+    let run = || {
+        let report = format!("--report=junit={}", output("junit.xml").display());
+        Run::case("run").argument(case(&example)).argument(report)
+    };
+    let locked = run()
+        .argument(format!("--baseline={}", output("lock.json").display()))
+        .argument("--update-baseline");
+    let done = locked.json();
+    done.assert_passed();
+    assert!(output("junit.xml").exists() && output("lock.json").exists());
+    let sentence = "That it does not know what is expected of it";
+    assert!(done.text.contains(sentence), "{}", done.text);
+    let done = Run::case_b().json();
+    assert!(!done.text.contains(sentence), "{}", done.text);
+}
+
+#[test]
 fn init_names_what_its_own_case_fails() {
     needs_program!("/usr/bin/cc");
     let example = copy("c", ("host: %s", "host: x%s"));
@@ -159,12 +180,18 @@ fn deviation_of_an_example_fails_its_check_alone() {
             "--header \"x-api-key: $ANTHROPIC_API_KEY\" ",
             &["secrets/credential-not-written"],
         ),
+        (
+            "c",
+            "\\\"ok\\\":true",
+            "\\\"ok\\\":false",
+            &["records/rules"],
+        ),
         ("c", "host: %s", "host: x%s", &["headers/nothing-else"]),
         (
             "c",
             "{\\\"type\\\":\\\"end\\\"",
             "\\\"end\\\"",
-            &["records/json-lines"],
+            &["records/json-lines", "records/rules"],
         ),
     ] {
         let done = changed(name, text, other);
