@@ -19,18 +19,25 @@ pub(crate) fn propose(workload: &Workload, uid: u32, evidence: &Evidence, checks
         Workload::Inline { case, .. } => (case, None),
         Workload::Program(_) => return,
     };
+    let place = workload.project();
+    let place = place.map(|(project, found)| (project.to_string_lossy(), found));
     if !matches!(case.origin.source, Source::File(_)) {
         return;
     }
     let complete = |own: &Expectations| {
-        let with_profile = profile.map(|profile| own.of_client(profile));
-        with_profile.as_ref().unwrap_or(own).with_uid(uid)
+        let completed = match (profile, &place) {
+            (Some(profile), _) => own.of_client(profile),
+            (None, Some((project, interpreters))) => own.on_machine(project, interpreters),
+            (None, None) => own.clone(),
+        };
+        completed.with_uid(uid)
     };
     let reason = reason();
     let judged = Judged {
         own: &case.expect,
         complete: &complete,
         evidence,
+        project: place.as_ref().map(|(project, _)| &**project),
         reason: &reason,
     };
     for finding in checks {

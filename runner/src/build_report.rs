@@ -106,7 +106,7 @@ const NOT_PROVED_INHERITED: [&str; 4] = [
 ];
 
 /// Limit of a run whose client is shown a directory with its case.
-const READS_ITS_CASE: &str = "That it does not know what is expected of it: its case, and earlier reports beside the case, are in a directory that it can read.";
+const READS_ITS_CASE: &str = "That it does not know the expectations: it can read its case, and the lock file and earlier reports beside the case.";
 
 /// Limit of a run that records no lookups.
 const NO_LOOKUPS: &str = "Which paths it looked for: only `--lookups` lists them.";

@@ -109,7 +109,7 @@ pub(crate) async fn collect(
         tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
     let (line_reader, asked, lines) = match &stage.stdout {
         Some(stdout) if !settings.passes_output => {
-            let (reader, asked, lines) = lines::of_pipe(stdout.try_clone()?);
+            let (reader, asked, lines) = lines::line_counter(stdout.try_clone()?);
             (Some(reader), Some(asked), lines)
         }
         // Output that is passed on has no lines.

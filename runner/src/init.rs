@@ -6,11 +6,13 @@ use std::io::{self, Write as _};
 
 use judge::check;
 use judge::observed::observed;
+use model::case::Expectations;
 use model::case::expect::ProgramRule;
-use model::case::{Case, Expectations};
 use model::escape::visible;
 use model::evidence::{Evidence, Exit};
 use model::finding::Status;
+use model::journal::Head;
+use model::profile::MESSAGES;
 use model::quote::{shell_word, shown_path};
 use model::text::count;
 use policy::{PolicyError, Reference};
@@ -77,6 +79,8 @@ impl InitError {
 pub(crate) struct Written {
     /// Lines about the file and the next step.
     pub lines: Vec<String>,
+    /// Signs that the runs are not those to expect: exit with 1.
+    pub doubts: Vec<String>,
     /// Behaviour that no rule accepts: exit with 1.
     pub refused: Vec<String>,
 }
@@ -123,7 +127,8 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     let text = request.new.text(&about, &observed);
     let text = match policy::case_of_text(&request.file, text.clone()) {
         Ok(case) => {
-            let expect = expectations(&case, request).with_uid(client_uid);
+            let expect = case.expect.on_machine(&project, interpreters);
+            let expect = expect.with_uid(client_uid);
             let further = failing(&expect, &runs, !observed.refused.is_empty());
             observed.refused.extend(further);
             request.new.text(&about, &observed)
@@ -143,9 +148,11 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     })?;
     let written = policy::check(&Reference::File(request.file.clone()));
     let entry = written.map_err(InitError::Unreadable)?;
-    let mut lines: Vec<String> = runs.iter().filter_map(|run| unsuccessful(run)).collect();
-    lines.dedup();
-    lines.extend(request.notes.iter().cloned());
+    let mut doubts: Vec<String> = runs.iter().filter_map(|run| unsuccessful(run)).collect();
+    doubts.extend(runs.iter().flat_map(|run| not_served(run)));
+    doubts.sort();
+    doubts.dedup();
+    let mut lines = request.notes.clone();
     lines.push(format!(
         "{path} has {}, none reviewed",
         count(entry.not_reviewed, "rule")
@@ -153,21 +160,9 @@ pub(crate) fn run(request: &InitRequest) -> Result<Written, InitError> {
     lines.push(format!("next: runner run {}", shell_word(&request.file)));
     Ok(Written {
         lines,
+        doubts,
         refused: observed.refused,
     })
-}
-
-/// Expectations of a run of the written case on this machine.
-fn expectations(case: &Case, request: &InitRequest) -> Expectations {
-    let mut expect = case.expect.clone();
-    if let Some(rules) = &mut expect.programs {
-        let project = request.project.to_string_lossy();
-        for rule in rules.iter_mut() {
-            rule.program = rule.program.filled(&project);
-        }
-        rules.extend_from_slice(request.run.workload.expected_programs());
-    }
-    expect
 }
 
 /// Checks that fail because of behaviour which the list of refusals has already.
@@ -195,6 +190,20 @@ fn failing(expect: &Expectations, runs: &[&Evidence], has_refusals: bool) -> BTr
             finding.message,
             found.unwrap_or_default()
         )
+    });
+    described.collect()
+}
+
+/// Describes the requests that the stub has no answer for.
+fn not_served(run: &Evidence) -> Vec<String> {
+    let missing = run.requests.iter().filter(|one| one.status == Some(404));
+    let described = missing.filter_map(|one| match &one.head {
+        Head::Request { method, path, .. } => Some(format!(
+            "the stub has no {} {}, only POST {MESSAGES}: set the base URL without a prefix",
+            visible(method),
+            visible(path)
+        )),
+        Head::Malformed { .. } | Head::Incomplete => None,
     });
     described.collect()
 }

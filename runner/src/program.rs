@@ -147,7 +147,7 @@ fn run(request: &RunRequest, waiting: Option<Waiting>) -> u8 {
         Ok(done) => {
             print_messages(&done, purpose);
             match purpose {
-                Purpose::Judge => verdict_code(&done),
+                Purpose::Judge => code_of(done.verdict, &done.lost),
                 Purpose::Audit => audit_code(&done),
             }
         }
@@ -199,10 +199,13 @@ fn init(request: &InitRequest) -> u8 {
             for line in &written.lines {
                 print_note(line);
             }
+            for line in &written.doubts {
+                print_note(line);
+            }
             for line in &written.refused {
                 print_note(&format!("no rule accepts {line}"));
             }
-            u8::from(!written.refused.is_empty())
+            u8::from(!written.refused.is_empty() || !written.doubts.is_empty())
         }
         Err(error) => {
             print_error("error", &error, advised(error.advice()).as_deref());
@@ -215,10 +218,6 @@ fn init(request: &InitRequest) -> u8 {
             }
         }
     }
-}
-
-fn verdict_code(done: &Done) -> u8 {
-    code_of(done.verdict, &done.lost)
 }
 
 /// If a report could not be written, the verdict is not delivered: exit with 3.
@@ -413,7 +412,8 @@ mod tests {
             };
             assert_eq!(audit_code(&done(Verdict::Failed, exit)), gated);
             assert_eq!(audit_code(&done(Verdict::Errored, exit)), AUDIT_FAILED);
-            assert_eq!(verdict_code(&done(Verdict::Errored, exit)), ERRORED);
+            let errored = done(Verdict::Errored, exit);
+            assert_eq!(code_of(errored.verdict, &errored.lost), ERRORED);
         }
     }
 }

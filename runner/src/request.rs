@@ -39,7 +39,7 @@ pub(crate) struct RunRequest {
     pub out: Option<PathBuf>,
     /// True if the paths that the program looked for are recorded.
     pub lookups: bool,
-    /// Further outputs that the program must not see, with links resolved.
+    /// Further outputs, with links resolved, which no path rule may show unless it shows the case.
     pub hidden: Vec<PathBuf>,
     /// The lock file to compare or to write.
     pub baseline: Option<Baseline>,

@@ -12,6 +12,9 @@ const FIRST_LINE: u64 = 256;
 /// Scripts whose interpreter is a script again, as in the kernel.
 pub(crate) const MAX_SCRIPTS: usize = 5;
 
+/// Largest configuration file of a toolchain that is read.
+const MAX_CONFIGURATION: u64 = 1 << 20;
+
 /// First line of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Shebang {
@@ -21,14 +24,31 @@ pub(crate) struct Shebang {
 
 /// Reads the part of a file that the kernel looks at.
 pub(crate) fn first_line(program: &Path) -> io::Result<Vec<u8>> {
-    let mut options = OpenOptions::new();
-    let file: File = options
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(program)?;
     let mut start = Vec::new();
-    file.take(FIRST_LINE).read_to_end(&mut start)?;
+    open_for_reading(program)?
+        .take(FIRST_LINE)
+        .read_to_end(&mut start)?;
     Ok(start)
+}
+
+/// Reads a small text file. Refuses other objects: a FIFO would block, and a device has no end.
+pub(crate) fn small_text(path: &Path) -> io::Result<String> {
+    let file = open_for_reading(path)?;
+    let status = file.metadata()?;
+    if !status.is_file() || status.len() > MAX_CONFIGURATION {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut text = String::new();
+    file.take(MAX_CONFIGURATION).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn open_for_reading(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let options = options
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    options.open(path)
 }
 
 impl Shebang {
@@ -77,7 +97,24 @@ pub(crate) fn command_of_env(argument: &[u8]) -> Option<&OsStr> {
 
 #[cfg(test)]
 mod tests {
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
     use super::*;
+
+    #[test]
+    fn configuration_that_is_no_small_file_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::write(at("small"), "home = /usr").unwrap();
+        std::fs::write(at("large"), vec![b'x'; MAX_CONFIGURATION as usize + 1]).unwrap();
+        mkfifo(&at("fifo"), Mode::S_IRUSR).unwrap();
+        assert_eq!(small_text(&at("small")).unwrap(), "home = /usr");
+        for path in [at("large"), at("fifo"), "/dev/zero".into()] {
+            let error = small_text(&path).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        }
+    }
 
     #[test]
     fn first_line_is_parsed_as_by_the_kernel() {

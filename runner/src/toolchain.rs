@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use crate::audit::inside;
 use crate::home_dirs::HomeDirs;
-use crate::shebang::{MAX_SCRIPTS, Shebang, command_of_env, first_line};
+use crate::shebang::{MAX_SCRIPTS, Shebang, command_of_env, first_line, small_text};
 
 /// Largest number of links that are followed from one file (MAXSYMLINKS of linux/namei.h).
 const MAX_LINKS: usize = 40;
@@ -69,6 +69,7 @@ pub(crate) fn follow(path: &Path, rules: &[PathRule], machine: &Machine<'_>) -> 
         machine,
         known: rules,
         program: shown_path(Path::new(path.file_name().unwrap_or_default())),
+        followed: Vec::new(),
         found: Toolchain::default(),
     };
     walk.file(path, Part::Program, MAX_SCRIPTS);
@@ -137,6 +138,8 @@ struct Walk<'a> {
     known: &'a [PathRule],
     /// Name of the program, escaped.
     program: String,
+    /// Files that were followed, as part of the start.
+    followed: Vec<(PathBuf, Part)>,
     found: Toolchain,
 }
 
@@ -145,6 +148,12 @@ impl Walk<'_> {
         let Some(depth) = depth.checked_sub(1) else {
             return;
         };
+        // Environments that lead to each other would be followed along every way.
+        let place = (file.to_owned(), part);
+        if self.followed.contains(&place) {
+            return;
+        }
+        self.followed.push(place);
         let shebang = first_line(file).ok().and_then(|line| Shebang::parse(&line));
         let is_script = shebang.is_some();
         let names = names(file);
@@ -210,7 +219,7 @@ impl Walk<'_> {
     /// Follows `home` of `pyvenv.cfg`, the directory of the Python that an environment was made from.
     fn virtual_environment(&mut self, file: &Path, depth: usize) {
         let Some(root) = above_bin(file) else { return };
-        let Ok(text) = fs::read_to_string(root.join(VENV)) else {
+        let Ok(text) = small_text(&root.join(VENV)) else {
             return;
         };
         let keys = text.lines().filter_map(|line| line.split_once('='));

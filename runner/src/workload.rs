@@ -34,8 +34,12 @@ pub(crate) enum Workload {
     Inline {
         /// Task, limits and expectations.
         case: Box<Case>,
-        /// Expectations of the case.
+        /// Expectations of the case, on this machine.
         expect: Box<Expectations>,
+        /// Directory of the client's project.
+        project: PathBuf,
+        /// Interpreters that the toolchain leads to on this machine.
+        interpreters: Vec<ProgramRule>,
         /// Place, arguments and environment of the program.
         program: Audit,
     },
@@ -214,6 +218,18 @@ impl Workload {
         match self {
             Self::Client { expect, .. } | Self::Inline { expect, .. } => &expect.side_requests,
             Self::Program(_) => &[],
+        }
+    }
+
+    /// Directory of the client's project, and the interpreters of the client; `None` for a client of a profile.
+    pub(crate) fn project(&self) -> Option<(&Path, &[ProgramRule])> {
+        match self {
+            Self::Inline {
+                project,
+                interpreters,
+                ..
+            } => Some((project, interpreters)),
+            Self::Client { .. } | Self::Program(_) => None,
         }
     }
 

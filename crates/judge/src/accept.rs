@@ -11,12 +11,15 @@ mod tests;
 use std::collections::BTreeSet;
 
 use model::case::change::Change;
-use model::case::expect::ExpectedExit;
+use model::case::expect::{ExpectedExit, ProgramRule};
 use model::case::{Count, Expectations};
-use model::evidence::{Evidence, Exit, FileEntry};
-use model::expected::{judged, reason_for_attempt, reason_for_file, reason_for_question};
+use model::evidence::{Evidence, Exit, FileEntry, Sighting};
+use model::expected::{
+    judged, reason_for_attempt, reason_for_file, reason_for_question, rule_for_sighting,
+};
 use model::finding::Status;
 use model::profile::ExpectedFile;
+use model::report::sensitive;
 
 use crate::check::{self, check};
 use crate::observed;
@@ -32,6 +35,8 @@ pub struct Judged<'a> {
     pub complete: &'a dyn Fn(&Expectations) -> Expectations,
     /// Evidence of the run.
     pub evidence: &'a Evidence,
+    /// Directory of the client's project, which rules of programs name by `{project}`.
+    pub project: Option<&'a str>,
     /// Reason of each proposed rule.
     pub reason: &'a str,
 }
@@ -68,13 +73,18 @@ impl Judged<'_> {
         accepted.unwrap_or_default()
     }
 
-    /// Checks for a whole run, which ended by itself and kept the credential.
+    /// Checks for a whole run, which ended by itself and kept the credential where its rules allow it.
     fn is_acceptable(&self) -> bool {
         let evidence = self.evidence;
+        let complete = (self.complete)(self.own);
+        let is_leak = |sighting: &Sighting| {
+            let files = complete.files.as_ref();
+            files.is_none_or(|files| rule_for_sighting(files, sighting).is_none())
+        };
         let ended = matches!(evidence.exit, Exit::Code(_) | Exit::Signal(_));
         let is_listed = evidence.unlisted.attempts() + evidence.unlisted.questions == 0;
         let is_whole = evidence.gaps.is_empty() && check::unsound(evidence).is_empty();
-        ended && is_listed && is_whole && evidence.sightings.is_empty()
+        ended && is_listed && is_whole && !evidence.sightings.iter().any(is_leak)
     }
 
     fn is_accepted(&self, id: &str, changes: &[Change], before: &BTreeSet<String>) -> bool {
@@ -154,17 +164,33 @@ impl Judged<'_> {
         let names = names.filter(|name| reason_for_question(expected, name).is_none());
         let mut refused = BTreeSet::new();
         let rules = observed::attempts(attempts, names, self.reason, &mut refused);
+        // A run cannot justify a look at keys or at the metadata of a cloud.
+        let places = sensitive(self.evidence);
+        if rules
+            .iter()
+            .any(|rule| observed::is_sensitive(rule, &places))
+        {
+            return Vec::new();
+        }
         let rules = rules.into_iter().map(Change::AddAttempt);
         rules.filter(|_| refused.is_empty()).collect()
     }
 
     fn programs(&self) -> Vec<Change> {
-        let known = self.own.programs.as_deref().unwrap_or_default();
+        let complete = (self.complete)(self.own);
+        let known = complete.programs.as_deref().unwrap_or_default();
         let mut programs = observed::further_programs(self.evidence);
         programs.retain(|program| !known.iter().any(|rule| rule.program.matches(program)));
         let mut refused = BTreeSet::new();
         let rules = observed::program_rules(vec![programs], self.reason, &mut refused);
-        let rules = rules.into_iter().map(Change::AddProgram);
+        let rules = rules.into_iter().map(|rule| match self.project {
+            Some(project) => ProgramRule {
+                program: rule.program.without(project),
+                ..rule
+            },
+            None => rule,
+        });
+        let rules = rules.map(Change::AddProgram);
         rules.filter(|_| refused.is_empty()).collect()
     }
 

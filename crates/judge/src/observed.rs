@@ -106,13 +106,6 @@ fn withhold(
             .filter_map(Sighting::file);
         files.any(|(root, path)| rule.root == root && rule.path.matches(path))
     };
-    let is_sensitive = |rule: &mut ExpectedAttempt| {
-        let destination = rule.destination.to_string();
-        places.iter().any(|found| {
-            destination == found.place
-                || destination == Destination::Name(found.place.to_ascii_lowercase()).to_string()
-        })
-    };
     let mut files = Files::default();
     if let Some(all) = &mut expect.files {
         files.expected = all.expected.extract_if(.., holds_credential).collect();
@@ -122,9 +115,21 @@ fn withhold(
     }
     Expectations {
         files: Some(files),
-        attempts: expect.attempts.extract_if(.., is_sensitive).collect(),
+        attempts: expect
+            .attempts
+            .extract_if(.., |rule| is_sensitive(rule, places))
+            .collect(),
         ..Expectations::default()
     }
+}
+
+/// Checks for the destination of a sensitive place.
+pub(crate) fn is_sensitive(rule: &ExpectedAttempt, places: &[SensitivePlace]) -> bool {
+    let destination = rule.destination.to_string();
+    places.iter().any(|found| {
+        destination == found.place
+            || destination == Destination::Name(found.place.to_ascii_lowercase()).to_string()
+    })
 }
 
 /// Derives rules from the requests of each run.
@@ -424,5 +429,18 @@ fn destination(attempt: &Attempt) -> Option<Destination> {
     if attempt.is_unreadable() {
         return None;
     }
-    attempt.rule().parse().ok()
+    let rule = attempt.rule();
+    // The kernel gives another port to the listener of each run.
+    let with_any_port = rule.rsplit_once(':').filter(|(host, port)| {
+        let is_loopback = matches!(*host, "inet:127.0.0.1" | "inet6:[::1]");
+        is_loopback
+            && port
+                .parse()
+                .is_ok_and(|port: u16| port >= FIRST_EPHEMERAL_PORT)
+    });
+    let with_any_port = with_any_port.map(|(host, _)| format!("{host}:*"));
+    with_any_port.unwrap_or(rule).parse().ok()
 }
+
+/// First port that Linux gives to a socket without one (`ip_local_port_range` of ip(7)).
+const FIRST_EPHEMERAL_PORT: u16 = 32768;

@@ -144,12 +144,6 @@ pub fn check(reference: &Reference) -> Result<Entry, PolicyError> {
     Document::load(reference, None)?.entry()
 }
 
-/// Checks the text of a file that does not exist yet, and returns its entry.
-pub fn check_text(file: &Path, text: String) -> Result<Entry, PolicyError> {
-    let source = Source::File(file.to_owned());
-    Document::from_bytes(shown_path(file), source, text.into_bytes())?.entry()
-}
-
 /// Parses the text of a case whose file does not exist yet.
 pub fn case_of_text(file: &Path, text: String) -> Result<Case, PolicyError> {
     let source = Source::File(file.to_owned());

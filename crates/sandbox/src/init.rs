@@ -2,9 +2,10 @@
 //! Without namespaces (tier `inherited`), init is the subreaper of all processes that the client starts.
 //!
 //! The client cannot affect init: init is outside of its Landlock domain and has no capabilities and no signal
-//! handlers. Init is not dumpable once the client's process exists. Init polls two sockets: the gate, whose other end
-//! only the stage holds (it brings the ports of the stub, once), and the channel, whose other end only the runner holds. If either closes, init ends, and the
-//! kernel ends all processes of its pid namespace. A subreaper ends all its descendants before it ends.
+//! handlers. Init is not dumpable once the client's process exists. Init polls two sockets. Only the stage holds the
+//! other end of the gate, through which it sends the ports of the stub once. Only the runner holds the other end of the
+//! channel. If either closes, init ends, and the kernel ends all processes of its pid namespace. A subreaper ends all
+//! its descendants before it ends.
 
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
@@ -101,7 +102,7 @@ fn run(plan: &Plan, inheritance: &Inheritance, carried: Vec<OwnedFd>) -> Result<
     }
     // The stage opens its sockets meanwhile.
     let Some((ports, _)) = message::receive::<Ports>(&inheritance.gate).at(Step::Channel)? else {
-        // The stage has ended, and says why.
+        // The stage has ended, and has sent its error to the runner.
         return Ok(());
     };
     let program = program(&plan.client, ports.stub)?;

@@ -14,7 +14,7 @@ use sys::net::readable_bytes;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Time limit for the event loop to read the client's output before a connection.
-const BARRIER: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Count, and a version that is odd while bytes may be neither in the pipe nor counted.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub struct LineReader {
     shared: Arc<Shared>,
 }
 
-/// Requests of the supervisor, each a place for the number of lines. Reply after reading what the pipe holds.
+/// Questions of the supervisor. The answer is the number of lines, after a read of the pipe.
 pub type LinesWanted = Receiver<SyncSender<usize>>;
 
 /// The supervisor's side.
@@ -41,7 +41,7 @@ pub struct LineCount {
 }
 
 /// Makes both sides for the reading end of a pipe.
-pub fn of_pipe(pipe: OwnedFd) -> (LineReader, LinesWanted, LineCount) {
+pub fn line_counter(pipe: OwnedFd) -> (LineReader, LinesWanted, LineCount) {
     let shared = Arc::new(Shared::default());
     let (ask, asked) = channel(1);
     let count = LineCount {
@@ -52,13 +52,13 @@ pub fn of_pipe(pipe: OwnedFd) -> (LineReader, LinesWanted, LineCount) {
 }
 
 impl LineReader {
-    /// Marks the begin of a read. Call [`counted`](Self::counted) or [`read_nothing`](Self::read_nothing) after it.
-    pub fn reads(&self) {
+    /// Marks the begin of a read. Call [`end_read`](Self::end_read) or [`end_empty_read`](Self::end_empty_read) after it.
+    pub fn begin_read(&self) {
         self.shared.version.fetch_or(1, Ordering::SeqCst);
     }
 
     /// Marks the end of a read, with the number of lines so far.
-    pub fn counted(&self, lines: usize) {
+    pub fn end_read(&self, lines: usize) {
         self.shared.lines.store(lines, Ordering::SeqCst);
         let version = self.shared.version.load(Ordering::SeqCst);
         // This thread alone writes the version.
@@ -68,8 +68,8 @@ impl LineReader {
     }
 
     /// Marks the end of a read that gave no bytes.
-    pub fn read_nothing(&self) {
-        self.counted(self.shared.lines.load(Ordering::SeqCst));
+    pub fn end_empty_read(&self) {
+        self.end_read(self.shared.lines.load(Ordering::SeqCst));
     }
 }
 
@@ -83,18 +83,19 @@ impl LineCount {
     }
 
     /// Number of lines that are written by now. `None` if the event loop has not answered within a second.
-    pub(super) fn now(&self) -> Option<usize> {
+    pub(super) fn count(&self) -> Option<usize> {
         let Some((pipe, ask)) = &self.source else {
             return Some(0);
         };
-        self.without_asking(pipe).or_else(|| {
+        self.count_without_event_loop(pipe).or_else(|| {
             let (reply, lines) = sync_channel(1);
-            ask.blocking_send(reply).ok()?;
-            lines.recv_timeout(BARRIER).ok()
+            // A full queue holds a question that has had no answer for a second.
+            ask.try_send(reply).ok()?;
+            lines.recv_timeout(MAX_WAIT).ok()
         })
     }
 
-    fn without_asking(&self, pipe: &OwnedFd) -> Option<usize> {
+    fn count_without_event_loop(&self, pipe: &OwnedFd) -> Option<usize> {
         let version = self.shared.version.load(Ordering::SeqCst);
         let is_empty = readable_bytes(pipe) == Ok(0);
         let lines = self.shared.lines.load(Ordering::SeqCst);
@@ -112,35 +113,43 @@ mod tests {
     #[test]
     fn empty_pipe_gives_count_without_event_loop() {
         let (reading, _writing) = std::io::pipe().unwrap();
-        let (reader, _asked, count) = of_pipe(reading.into());
-        reader.reads();
-        reader.counted(3);
+        let (reader, _asked, count) = line_counter(reading.into());
+        reader.begin_read();
+        reader.end_read(3);
         // The reader does not answer here.
-        assert_eq!(count.now(), Some(3));
-        assert_eq!(LineCount::none().now(), Some(0));
+        assert_eq!(count.count(), Some(3));
+        assert_eq!(LineCount::none().count(), Some(0));
     }
 
     #[test]
     fn unread_bytes_or_open_read_ask_the_event_loop() {
         let (reading, mut writing) = std::io::pipe().unwrap();
-        let (reader, mut asked, count) = of_pipe(reading.try_clone().unwrap().into());
+        let (reader, mut asked, count) = line_counter(reading.try_clone().unwrap().into());
         let (_reading, pipe) = (
             reading,
             count.source.as_ref().map(|(pipe, _)| pipe).unwrap(),
         );
-        reader.counted(1);
-        assert_eq!(count.without_asking(pipe), Some(1));
-        reader.reads();
-        assert_eq!(count.without_asking(pipe), None, "a read is in progress");
-        reader.counted(2);
-        assert_eq!(count.without_asking(pipe), Some(2));
+        reader.end_read(1);
+        assert_eq!(count.count_without_event_loop(pipe), Some(1));
+        reader.begin_read();
+        assert_eq!(
+            count.count_without_event_loop(pipe),
+            None,
+            "a read is in progress"
+        );
+        reader.end_read(2);
+        assert_eq!(count.count_without_event_loop(pipe), Some(2));
         writing.write_all(b"line\n").unwrap();
-        assert_eq!(count.without_asking(pipe), None, "bytes are unread");
+        assert_eq!(
+            count.count_without_event_loop(pipe),
+            None,
+            "bytes are unread"
+        );
         std::thread::scope(|scope| {
             scope.spawn(|| asked.blocking_recv().unwrap().send(3).unwrap());
-            assert_eq!(count.now(), Some(3));
+            assert_eq!(count.count(), Some(3));
         });
         drop(asked);
-        assert_eq!(count.now(), None, "the event loop has ended");
+        assert_eq!(count.count(), None, "the event loop has ended");
     }
 }

@@ -405,7 +405,7 @@ fn write_file(path: &Path, content: &str) -> Result<(), SetupError> {
 
 /// Attaches a source below `base`. Makes the mount point if it is missing.
 ///
-/// `own` has the devices in which it may be made.
+/// `own` has the devices of the file systems in which a mount point may be made.
 fn attach_source(base: &OwnedFd, source: Source, own: &[u64]) -> Result<(), SetupError> {
     let target = mount_point::open(base, &source.target, source.kind, own)
         .at_object(Step::MakeTarget, source.target.display())?;

@@ -242,7 +242,10 @@ impl<'p> SetUp<'p> {
             listener,
             *addresses,
             self.clock,
-            self.lines.take().unwrap_or_else(LineCount::none),
+            self.lines
+                .take()
+                .ok_or(Errno::EALREADY)
+                .at(Step::Supervise)?,
             (self.plan, self.stage),
             self.secrets,
         )?;

@@ -87,7 +87,7 @@ pub fn close_later(descriptor: OwnedFd) {
         MsgFlags::MSG_DONTWAIT,
         None,
     );
-    // The last one starts the collection. A descriptor that is still open then would be the last close again.
+    // Closing the last socket starts the collection, so the file must already be closed here.
     drop((descriptor, to));
     drop(from);
 }

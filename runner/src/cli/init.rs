@@ -110,6 +110,6 @@ const OF_OPTION: &str = "asked for when the case was made";
 /// Refuses a command line that no case can hold, such as an argument with an unknown placeholder.
 fn check(new: &NewFile, file: &Path) -> Result<(), UsageError> {
     let text = new.text(&[], &Observed::default());
-    let checked = policy::check_text(file, text).map_err(UsageError::NoCase);
-    checked.map(drop)
+    let parsed = policy::case_of_text(file, text);
+    parsed.map(drop).map_err(UsageError::NoCase)
 }

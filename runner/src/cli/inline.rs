@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use model::audit::{Audit, OF_CALLER, ProgramLocation};
 use model::case::client::{ToolchainRule, VariableValue};
 use model::case::expect::ProgramRule;
-use model::case::{Access, Case, Expectations, InlineClient, PathRule, Presence, Source};
+use model::case::{Access, Case, InlineClient, PathRule, Presence, Source};
 use model::profile::{Cases, Variable};
 use model::quote::shown_path;
 
@@ -40,10 +40,7 @@ pub(super) fn workload(
     let asked = variables(client, &project)?;
     let (mut path, mut file) = ClientProgram::locate(Path::new(&program), search_path)?;
     let mut environment = policy.environment;
-    let mut expect = case.expect.clone();
-    for rule in expect.programs.iter_mut().flatten() {
-        rule.program = rule.program.filled(&project.to_string_lossy());
-    }
+    let mut interpreters = Vec::new();
     if client.toolchain == Some(ToolchainRule::Follow) {
         let of_case = asked.iter().find(|variable| variable.name == "PATH");
         let machine = Machine {
@@ -64,7 +61,7 @@ pub(super) fn workload(
         for directory in followed.search.iter().rev() {
             put_first_in_path(&mut environment, &directory.join(""));
         }
-        expect_interpreters(&mut expect, &followed.interpreters);
+        interpreters = expected(&followed.interpreters);
     }
     // The case says what the client sees, so no directory of the caller is protected from it.
     let place = show_program(&path, &file, &mut sandbox.paths, Caller::default());
@@ -89,9 +86,14 @@ pub(super) fn workload(
         place,
         arguments,
     };
+    let expect = case
+        .expect
+        .on_machine(&project.to_string_lossy(), &interpreters);
     let workload = Workload::Inline {
         expect: Box::new(expect),
         case: Box::new(case),
+        project,
+        interpreters,
         program,
     };
     Ok((workload, ClientProgram::File(file)))
@@ -146,17 +148,15 @@ fn variables(client: &InlineClient, project: &Path) -> Result<Vec<Variable>, Usa
     Ok(variables)
 }
 
-/// Expects the interpreters of the program, which are found anew on each machine.
-fn expect_interpreters(expect: &mut Expectations, interpreters: &[PathBuf]) {
-    let Some(rules) = &mut expect.programs else {
-        return;
-    };
-    rules.extend(interpreters.iter().filter_map(|path| {
+/// Rules for the interpreters of the program, which are found anew on each machine.
+fn expected(interpreters: &[PathBuf]) -> Vec<ProgramRule> {
+    let rules = interpreters.iter().filter_map(|path| {
         Some(ProgramRule {
             program: path.to_str()?.parse().ok()?,
             reason: OF_TOOLCHAIN.to_owned(),
         })
-    }));
+    });
+    rules.collect()
 }
 
 /// Standard input that the case names.

@@ -84,9 +84,11 @@ pub(super) fn report() -> impl TypedValueParser<Value = ReportArgument> {
 
 /// Parses a writable tree.
 pub(super) fn tree() -> impl TypedValueParser<Value = Root> {
-    PossibleValuesParser::new(Root::ALL.map(Root::word)).map(|word| {
+    PossibleValuesParser::new(Root::ALL.map(Root::word)).try_map(|word| {
         let mut trees = Root::ALL.into_iter();
-        trees.find(|tree| tree.word() == word).unwrap_or(Root::Home)
+        trees
+            .find(|tree| tree.word() == word)
+            .ok_or("expected home, tmp or work")
     })
 }
 

@@ -93,7 +93,9 @@ impl Session<'_> {
     /// Returns the number of lines so far. Output that is passed on has no lines.
     pub(super) fn lines_now(&mut self) -> usize {
         if let (Some(stdout), None) = (&self.stdout, &self.passthrough) {
-            self.line_reader.as_ref().inspect(|lines| lines.reads());
+            if let Some(lines) = &self.line_reader {
+                lines.begin_read();
+            }
             let mut left = readable_bytes(stdout.get_ref()).unwrap_or(0);
             let mut piece = vec![0; left.min(PIECE)];
             while left > 0 {
@@ -112,7 +114,7 @@ impl Session<'_> {
                     _ => break,
                 }
             }
-            self.tell_lines();
+            self.publish_lines();
         }
         self.capture.output.lines()
     }

@@ -43,10 +43,14 @@ pub(super) async fn readable(
         };
         // Not before: the loop makes this future anew for each of its steps.
         let mut piece = vec![0; PIECE];
-        lines.inspect(|lines| lines.reads());
+        if let Some(lines) = lines {
+            lines.begin_read();
+        }
         match nix::unistd::read(pipe.get_ref(), &mut piece) {
             Err(errno @ (Errno::EAGAIN | Errno::EINTR)) => {
-                lines.inspect(|lines| lines.read_nothing());
+                if let Some(lines) = lines {
+                    lines.end_empty_read();
+                }
                 if errno == Errno::EAGAIN {
                     guard.clear_ready();
                 }

@@ -28,7 +28,7 @@ impl Session<'_> {
         match read {
             Read::End => {
                 self.stdout = None;
-                self.tell_lines();
+                self.publish_lines();
             }
             Read::Left(left) => {
                 self.stdout = None;
@@ -47,7 +47,7 @@ impl Session<'_> {
                 _ => {
                     let now = self.settings.clock.elapsed_us();
                     self.capture.output.push(&piece, now);
-                    self.tell_lines();
+                    self.publish_lines();
                 }
             },
         }
@@ -55,9 +55,9 @@ impl Session<'_> {
     }
 
     /// Ends a read of standard output with the number of lines for the supervisor.
-    pub(super) fn tell_lines(&self) {
+    pub(super) fn publish_lines(&self) {
         if let Some(lines) = &self.line_reader {
-            lines.counted(self.capture.output.lines());
+            lines.end_read(self.capture.output.lines());
         }
     }
 

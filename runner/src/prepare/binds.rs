@@ -191,7 +191,7 @@ fn check_target(
     let named = rule.path.as_path();
     let is_link = named != resolved;
     let forbidden = FORBIDDEN.iter().any(|tree| resolved.starts_with(tree));
-    // A client that can read its case learns no more from the reports and the lock file beside it.
+    // A client that can read its case may also read the lock file and earlier reports beside it; the report says so.
     let reads_its_case = rule.access != Access::Write
         && (bounds.case_file.as_ref()).is_some_and(|case| case.starts_with(resolved));
     let writes_below =

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{Machine, in_path, is_executable};
+use crate::shebang::small_text;
 
 /// Version managers with a directory of shims beside a directory of versions, each with its language.
 const MANAGERS: [(&str, &str); 3] = [("pyenv", "python"), ("rbenv", "ruby"), ("nodenv", "node")];
@@ -38,11 +39,7 @@ fn of_manager(shims: &Path, name: &OsStr, machine: &Machine<'_>) -> Option<PathB
     let files = files.chain([root.join("version")]);
     let selected = (machine.variable)(&variable)
         .and_then(|value| value.into_string().ok())
-        .or_else(|| {
-            files
-                .filter_map(|file| fs::read_to_string(file).ok())
-                .next()
-        })
+        .or_else(|| files.filter_map(|file| small_text(&file).ok()).next())
         .unwrap_or_else(|| SYSTEM.to_owned());
     let lines = selected
         .lines()
@@ -97,7 +94,7 @@ fn of_volta(root: &Path, name: &OsStr, machine: &Machine<'_>) -> Option<PathBuf>
         return None;
     }
     let json =
-        |file: PathBuf| -> Option<Value> { serde_json::from_slice(&fs::read(file).ok()?).ok() };
+        |file: PathBuf| -> Option<Value> { serde_json::from_str(&small_text(&file).ok()?).ok() };
     let mut manifests = machine.directory.ancestors();
     let of_project = manifests.find_map(|above| {
         let manifest = json(above.join("package.json"))?;

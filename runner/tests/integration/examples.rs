@@ -128,7 +128,7 @@ fn outputs_may_lie_beside_a_case_that_is_shown() {
     let done = locked.json();
     done.assert_passed();
     assert!(output("junit.xml").exists() && output("lock.json").exists());
-    let sentence = "That it does not know what is expected of it";
+    let sentence = "That it does not know the expectations";
     assert!(done.text.contains(sentence), "{}", done.text);
     let done = Run::case_b().json();
     assert!(!done.text.contains(sentence), "{}", done.text);

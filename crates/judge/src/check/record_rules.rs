@@ -1,6 +1,6 @@
 //! Check of the records against the rules of the case.
 
-use model::case::expect::{FieldRule, Order, RecordRule, RecordRules};
+use model::case::expect::{FieldRule, JsonKind, Order, RecordRule, RecordRules, ValueRule};
 use model::evidence::{Evidence, Record};
 use model::text::count;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub(super) fn rules(run: &JudgedRun) -> Outcome {
             return Deviation::new("No rule selects a record.")
                 .at(name(record))
                 .expected(list(rules.iter().map(RecordRule::words)))
-                .found(json.to_string())
+                .found(record.label())
                 .failed();
         };
         *number += 1;
@@ -44,6 +44,7 @@ pub(super) fn rules(run: &JudgedRun) -> Outcome {
                 .at(rule.words())
                 .expected(rule.count.words())
                 .found(count(number as usize, "record"))
+                .unfinished_if(number < rule.count.from)
                 .failed_if_complete(if number < rule.count.from {
                     RECORDS
                 } else {
@@ -64,12 +65,22 @@ fn judge(record: &Record, json: &Value, rule: Option<&RecordRule>) -> Result<(),
         return Ok(());
     };
     let found = json.pointer(pointer);
-    let found = found.map_or_else(|| "no such field".to_owned(), Value::to_string);
+    let found = found.map_or_else(|| "no such field".to_owned(), |found| shown(found, value));
     Deviation::new("A record does not have a field as its rule says.")
         .at(format!("{}, {pointer}", name(record)))
         .expected(value.to_string())
         .found(found)
         .failed()
+}
+
+/// Value for a report: a text only where the rule expects a text, since others may be the prompt.
+fn shown(found: &Value, expected: &ValueRule) -> String {
+    match (found, expected) {
+        (Value::String(text), ValueRule::Text(_)) => Value::from(text.as_str()).to_string(),
+        (Value::String(text), _) => format!("a string of {}", count(text.len(), "byte")),
+        (Value::Array(_) | Value::Object(_), _) => JsonKind::of(found).word().to_owned(),
+        (Value::Null | Value::Bool(_) | Value::Number(_), _) => found.to_string(),
+    }
 }
 
 /// Records with their JSON objects.

@@ -25,20 +25,15 @@ pub(super) struct Pattern {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Nothing,
-    /// UUIDs and times in seconds or smaller units, which differ between any two runs.
+    /// UUIDs, dates and times, which differ on another day although two runs of one second may agree.
     Unique,
     Digits,
     Hex,
     Alnum,
 }
 
-const LEVELS: [Level; 5] = [
-    Level::Nothing,
-    Level::Unique,
-    Level::Digits,
-    Level::Hex,
-    Level::Alnum,
-];
+/// Levels in the order in which they are tried.
+const LEVELS: [Level; 4] = [Level::Unique, Level::Digits, Level::Hex, Level::Alnum];
 
 impl Pattern {
     /// Checks for a text of the pattern.
@@ -48,8 +43,8 @@ impl Pattern {
 }
 
 /// Finds a pattern for each text: the text itself if each run has it, or else the one with the fewest placeholders
-/// that each run meets. A text that stays in some runs only is optional. In a single run, what is unique becomes a
-/// placeholder.
+/// that each run meets. A text that stays in some runs only is optional. UUIDs, dates and times always become
+/// placeholders.
 pub(super) fn patterns(runs: impl IntoIterator<Item = Vec<String>>) -> Vec<Pattern> {
     let runs: Vec<Vec<String>> = runs.into_iter().collect();
     let texts: BTreeSet<&String> = runs.iter().flatten().collect();
@@ -59,7 +54,7 @@ pub(super) fn patterns(runs: impl IntoIterator<Item = Vec<String>>) -> Vec<Patte
     };
     let mut found: BTreeMap<String, Level> = BTreeMap::new();
     for text in texts {
-        let levels = LEVELS.into_iter().skip(usize::from(runs.len() == 1));
+        let levels = LEVELS.into_iter();
         let levels = levels.map(|level| (masked(text, level), level));
         let mut levels = levels.filter(|(pattern, level)| in_each(pattern, *level));
         let (pattern, level) = levels.next().unwrap_or((text.clone(), Level::Nothing));
@@ -67,12 +62,12 @@ pub(super) fn patterns(runs: impl IntoIterator<Item = Vec<String>>) -> Vec<Patte
     }
     let exact: BTreeSet<String> = found
         .iter()
-        .filter(|(_, level)| **level == Level::Nothing)
+        .filter(|(text, level)| **level <= Level::Unique && !text.contains('{'))
         .map(|(text, _)| text.clone())
         .collect();
     let counted = found.into_iter().map(|(text, level)| {
         let is_of = |one: &&String| {
-            masked(one, level) == text && (level == Level::Nothing || !exact.contains(*one))
+            masked(one, level) == text && (level <= Level::Unique || !exact.contains(*one))
         };
         let counts = runs
             .iter()
@@ -96,8 +91,7 @@ pub(super) fn of_names<'t>(
     if texts.clone().any(|text| text.contains('{')) {
         return None;
     }
-    let levels = LEVELS.into_iter().skip(1);
-    let mut levels = levels.map(|level| {
+    let mut levels = LEVELS.into_iter().map(|level| {
         let patterns = texts.clone().map(|text| masked(text, level));
         let patterns: BTreeSet<String> = patterns.collect();
         let mut patterns = patterns.into_iter();
@@ -124,6 +118,15 @@ fn masked(text: &str, level: Level) -> String {
             rest = after;
             continue;
         }
+        let is_inside = out.ends_with(|c: char| c.is_ascii_alphanumeric());
+        if level >= Level::Unique
+            && !is_inside
+            && let Some(after) = after_date(rest)
+        {
+            push_digits(&mut out, rest.strip_suffix(after).unwrap_or(rest));
+            rest = after;
+            continue;
+        }
         let length = rest
             .find(|c: char| !c.is_ascii_alphanumeric())
             .unwrap_or(rest.len());
@@ -144,7 +147,8 @@ fn placeholder(token: &str, level: Level) -> Option<&'static str> {
     let has_digit = token.bytes().any(|byte| byte.is_ascii_digit());
     let all = |fits: fn(&u8) -> bool| token.as_bytes().iter().all(fits);
     let is_token = token.len() >= MIN_TOKEN && all(u8::is_ascii_alphanumeric);
-    let is_time = token.len() >= MIN_TIME && all(u8::is_ascii_digit);
+    let is_day = token.len() == 8 && (token.starts_with("19") || token.starts_with("20"));
+    let is_time = (token.len() >= MIN_TIME || is_day) && all(u8::is_ascii_digit);
     match () {
         () if level >= Level::Unique && is_time => Some("{digits}"),
         () if level >= Level::Digits && has_digit && all(u8::is_ascii_digit) => Some("{digits}"),
@@ -156,6 +160,39 @@ fn placeholder(token: &str, level: Level) -> Option<&'static str> {
 
 fn is_hex(byte: &u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
+/// Text after a date at its beginning, and after the time behind the date: `2026-11-30T21-15-09Z`, `2026/11/30`.
+fn after_date(text: &str) -> Option<&str> {
+    let number = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    if number(text) != 4 || !(text.starts_with("19") || text.starts_with("20")) {
+        return None;
+    }
+    let mut rest = text.get(4..)?;
+    let mut groups = 0;
+    while let Some(after) = rest.strip_prefix(['-', '_', '/', '.', ':', 'T', 't', ' ', ','])
+        && (number(after) == 2 || groups >= 2 && number(after) > 0)
+    {
+        rest = after.get(number(after)..)?;
+        groups += 1;
+    }
+    let after = rest.strip_prefix(['Z', 'z']).unwrap_or(rest);
+    let is_whole = !after.starts_with(|c: char| c.is_ascii_alphanumeric());
+    (groups >= 2 && is_whole).then_some(after)
+}
+
+/// Appends a date with a placeholder for each number.
+fn push_digits(out: &mut String, date: &str) {
+    for (place, group) in date
+        .split_inclusive(|c: char| !c.is_ascii_digit())
+        .enumerate()
+    {
+        let separator = group.trim_start_matches(|c: char| c.is_ascii_digit());
+        if place == 0 || group.len() > separator.len() {
+            out.push_str("{digits}");
+        }
+        out.push_str(separator);
+    }
 }
 
 /// Text after a UUID at its beginning.

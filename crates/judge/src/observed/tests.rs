@@ -67,6 +67,43 @@ fn what_is_unique_in_a_single_run_becomes_a_pattern() {
     assert_eq!(found(&[&run]), rows);
 }
 
+/// Two runs of one second agree, and the next run has another time.
+#[test]
+fn dates_and_times_of_equal_runs_become_patterns() {
+    for (text, pattern) in [
+        ("logs/2026-11-30.log", "logs/{digits}-{digits}-{digits}.log"),
+        ("by/2026/11/30/x", "by/{digits}/{digits}/{digits}/x"),
+        (
+            "h-2026-11-30T21-15-09.json",
+            "h-{digits}-{digits}-{digits}T{digits}-{digits}-{digits}.json",
+        ),
+        (
+            "_logs/2026-11-30T21_19_02_324Z-debug-0.log",
+            "_logs/{digits}-{digits}-{digits}T{digits}_{digits}_{digits}_{digits}Z-debug-0.log",
+        ),
+        ("x/1796073241-2.json", "x/{digits}-2.json"),
+        ("day-20261130", "day-{digits}"),
+        ("python-3.11.2/x", "python-3.11.2/x"),
+        ("a2026-11-30", "a2026-11-30"),
+        ("port-4711", "port-4711"),
+    ] {
+        assert_eq!(found(&[&[text], &[text]]), [row(pattern, 1, 1)]);
+    }
+}
+
+#[test]
+fn ports_that_the_kernel_gives_become_any_port() {
+    let mut run = case_b();
+    for port in [40_001, 50_123, 8080] {
+        let connect = connect("inet", "127.0.0.1", Some(port));
+        run.evidence.attempts.push(connect);
+    }
+    let observed = of(&[&run, &run]);
+    let rules = observed.expect.attempts.iter();
+    let rules: Vec<String> = rules.map(|rule| rule.destination.to_string()).collect();
+    assert_eq!(rules, ["inet:127.0.0.1:*", "inet:127.0.0.1:8080"]);
+}
+
 #[test]
 fn what_only_some_runs_have_is_optional() {
     let rows = [row("a", 1, 1), row("cache", 0, 1)];

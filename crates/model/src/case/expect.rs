@@ -237,6 +237,18 @@ impl Expectations {
         complete
     }
 
+    /// Returns the expectations of a run on this machine: `{project}` filled in, and the interpreters of the client.
+    pub fn on_machine(&self, project: &str, interpreters: &[ProgramRule]) -> Self {
+        let mut expect = self.clone();
+        if let Some(rules) = &mut expect.programs {
+            for rule in rules.iter_mut() {
+                rule.program = rule.program.filled(project);
+            }
+            rules.extend_from_slice(interpreters);
+        }
+        expect
+    }
+
     /// Returns the expectations of a client with this user id.
     pub fn with_uid(&self, uid: u32) -> Self {
         let files = self.files.as_ref();

@@ -127,7 +127,7 @@ impl Supervision {
 
     /// Makes a planned connection and answers the call with its result.
     pub(super) fn connect(&mut self, notification: &Notification, planned: PlannedConnection) {
-        let lines = self.lines.now();
+        let lines = self.lines.count();
         if !notify::is_valid(&self.listener, notification.id) {
             return;
         }

@@ -19,7 +19,7 @@ use sys::read::kernel_text;
 const DELETED: &[u8] = b" (deleted)";
 
 /// Beginning of the link of a memory file (memfd_create(2)).
-const MEMORY: &str = "/memfd:";
+const MEMORY: &[u8] = b"/memfd:";
 
 /// The calling process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Default for Caller {
     }
 }
 
-/// Reader of callers. It keeps the process ids of the last caller: the kernel formats a whole page to tell them.
+/// Reads callers. Keeps the ids of the last one, because the kernel formats a whole page of /proc for them.
 #[derive(Debug, Default)]
 pub(super) struct Callers {
     last: Option<Known>,
@@ -160,8 +160,8 @@ impl Caller {
         matches!(errno, Errno::ENOENT | Errno::ENOTDIR).then_some(errno)
     }
 
-    /// Path of a file on a mount with noexec, one that nobody may execute, or one that `may_execute` does not cover:
-    /// execve(2) fails with `EACCES`. Returns `None` if the kernel has to decide.
+    /// Returns the path of a program that execve(2) refuses with `EACCES`: on a noexec mount, without execute
+    /// permission, or not covered by `may_execute`. Returns `None` if the kernel has to decide.
     pub(super) fn unexecutable(
         &self,
         at: i32,
@@ -176,7 +176,8 @@ impl Caller {
             fstatvfs(&file).is_ok_and(|mount| mount.flags().contains(FsFlags::ST_NOEXEC));
         let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
         // A memory file has no path that a rule could cover.
-        let is_covered = !path.is_absolute() || path.starts_with(MEMORY) || may_execute(&path);
+        let is_memory = path.as_os_str().as_bytes().starts_with(MEMORY);
+        let is_covered = !path.is_absolute() || is_memory || may_execute(&path);
         (!is_program || is_noexec || !is_covered).then_some(path)
     }
 }

@@ -74,7 +74,7 @@ impl Supervision {
                 .ledger
                 .fault(format!("cannot read the state of a socket: {errno}")),
         }
-        let lines = self.lines.now();
+        let lines = self.lines.count();
         self.ledger.connect(Connect {
             at_us: self.clock.elapsed_us(),
             lines,

@@ -84,7 +84,7 @@ impl Watching {
 
     /// Ends the watch. The descriptor is closed without waiting, because closing can take long.
     pub(super) fn end(self) -> FileWatch {
-        // A copy, which would be the last close.
+        // This copy of the descriptor would otherwise be the last one to be closed.
         drop(self.ready);
         close_later(self.inotify.into());
         self.seen.cut.map_or(FileWatch::BestEffort, FileWatch::Cut)

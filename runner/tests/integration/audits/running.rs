@@ -339,18 +339,21 @@ fn a_program_that_is_given_by_its_descriptor_is_listed_by_the_file_behind_it() {
         child = os.fork()\n \
         if child == 0: os.execve(descriptor, ['name'], {})\n \
         assert os.waitpid(child, 0)[1] == 0\n";
-    let audited = Audit::of(["/usr/bin/python3", "-c", program]).run();
-    audited.assert_code(0);
-    let processes = audited.report["evidence"]["processes"].as_array().unwrap();
-    let programs: Vec<_> = processes[1..]
-        .iter()
-        .map(|process| process["program"].as_str().unwrap())
-        .collect();
-    let [file, memory] = programs[..] else {
-        panic!("{programs:?}")
-    };
-    assert!(file.ends_with("/bin/true"), "{file}");
-    assert_eq!(memory, "/memfd:made");
+    let audit = || Audit::of(["/usr/bin/python3", "-c", program]);
+    for audit in [audit(), audit().in_container()] {
+        let audited = audit.run();
+        audited.assert_code(0);
+        let processes = audited.report["evidence"]["processes"].as_array().unwrap();
+        let programs: Vec<_> = processes[1..]
+            .iter()
+            .map(|process| process["program"].as_str().unwrap())
+            .collect();
+        let [file, memory] = programs[..] else {
+            panic!("{programs:?}")
+        };
+        assert!(file.ends_with("/bin/true"), "{file}");
+        assert_eq!(memory, "/memfd:made");
+    }
 }
 
 #[test]

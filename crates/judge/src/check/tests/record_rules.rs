@@ -154,3 +154,19 @@ fn record_of_any_form_is_judged_by_its_first_rule() {
     assert_eq!(finding.expected.as_deref(), Some("\"info\""));
     assert_eq!(finding.found.as_deref(), Some("\"warn\""));
 }
+
+/// A record may hold the prompt.
+#[test]
+fn unexpected_text_is_shown_by_its_length_only() {
+    let mut run = case_b();
+    expect(&mut run).rules.clear();
+    let found = finding("records/rules", &run).found.unwrap();
+    assert!(!found.contains('{'), "{found}");
+    let mut run = case_b();
+    let number = ValueRule::Kinds(vec![JsonKind::Number]);
+    rule(&mut run, "result")
+        .fields
+        .push(field("/subtype", number));
+    let found = finding("records/rules", &run).found.unwrap();
+    assert_eq!(found, "a string of 7 bytes");
+}
