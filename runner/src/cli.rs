@@ -124,9 +124,6 @@ pub(crate) struct RunOptions {
     /// Scenario of the provider stub; `runner policy list` lists them [default: the case's]
     #[arg(long, value_name = "SCENARIO", help_heading = help::CLIENT)]
     pub stub: Option<String>,
-    /// List the paths that the program looked for and did not get; slows a program that looks for many files
-    #[arg(long, help_heading = help::OUTPUT)]
-    pub lookups: bool,
     /// Standard input of the program: a file, `none`, or `inherit` or `-` for that of runner, copied through a pipe
     /// [default: none]
     #[arg(long, value_name = "FILE|inherit|none", help_heading = help::CLIENT)]
@@ -149,6 +146,9 @@ pub(crate) struct RunOptions {
     /// Refuse to run if the case has a rule whose reason ends with `not reviewed`
     #[arg(long, help_heading = help::SANDBOX)]
     pub require_reviewed: bool,
+    /// List the paths that the program looked for and did not get; slows a program that looks for many files
+    #[arg(long, help_heading = help::OUTPUT)]
+    pub lookups: bool,
     /// Write a report: human, json, junit, markdown, html or sarif; without a file, to standard output. May be given
     /// again
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = values::report(), help_heading = help::OUTPUT)]
@@ -254,7 +254,7 @@ pub(crate) struct InitOptions {
     /// Standard input of the program, which the case names: a file, or `none` [default: none]
     #[arg(long, value_name = "FILE|none", help_heading = help::PROGRAM)]
     pub stdin: Option<OsString>,
-    /// Expect attempts at a destination, such as name:example.com or inet:192.0.2.1:443; they stay blocked
+    /// Expect an attempt, as a report shows it: inet:192.0.2.1:443, name:example.com, listen; it stays blocked
     #[arg(long, value_name = "DESTINATION", help_heading = help::SANDBOX)]
     pub allow_attempt: Vec<AttemptDestination>,
     /// Number of runs, 1 to 20; what differs between them becomes a pattern

@@ -138,9 +138,11 @@ fn attempts_and_names_get_rules() {
         run.evidence.names.push(question("telemetry.example.com"));
     });
     let found = changes(&run, "outbound/no-attempts");
-    let rules = found.iter().map(|change| match change {
-        Change::AddAttempt(rule) => rule.destination.to_string(),
-        other => panic!("{other:?}"),
+    let rules = found.iter().map(|change| {
+        let Change::AddAttempt(rule) = change else {
+            panic!("{change:?}")
+        };
+        rule.destination.to_string()
     });
     let expected = ["inet:192.0.2.1:443", "listen", "name:telemetry.example.com"];
     assert_eq!(rules.collect::<Vec<_>>(), expected);
