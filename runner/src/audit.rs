@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use model::audit::ProgramLocation;
 use model::case::{Access, PathRule, Presence};
+use model::evidence::Sensitive;
 use policy::may_be_shown;
 
 use crate::home_dirs::{HomeDirs, spellings};
@@ -77,15 +78,19 @@ pub(crate) fn inside(path: &Path, rules: &[PathRule]) -> Option<PathBuf> {
 }
 
 impl Caller<'_> {
-    /// False for the current directory, a home, and each directory above them, by any of their names, and for another
-    /// user's directory below /tmp.
+    /// False for the current directory, a home, and each directory above them, by any of their names, for a place of
+    /// keys, and for another user's directory below /tmp.
     fn may_show(self, directory: &Path) -> bool {
         let names = spellings(directory);
+        let exists = |path: &Path| fs::symlink_metadata(path).is_ok();
         let current = self.directory.map(spellings).unwrap_or_default();
         let holds_current = |name: &PathBuf| current.iter().any(|own| own.starts_with(name));
         names.iter().all(|name| may_be_shown(name))
             && !names.iter().any(holds_current)
             && !HomeDirs::known(self.home).are_in(directory)
+            && !names
+                .iter()
+                .any(|name| Sensitive::of_tree(name, exists).is_some())
             && names.iter().all(|name| {
                 matches!(
                     own_tmp::owner(name),

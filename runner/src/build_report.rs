@@ -384,9 +384,16 @@ fn more_paths<'a>(
     built_in: &'a [PathRule],
     prepared: &'a Prepared,
 ) -> impl Iterator<Item = WiderRule> + 'a {
+    // In isolation `inherited`, the target is the path without links.
     let is_shown = |rule: &&PathRule| {
+        let real = rule.path.canonicalize().ok();
         let mut binds = prepared.plan.root.binds.iter();
-        binds.any(|bind| bind.target == rule.path.as_os_str())
+        binds.any(|bind| {
+            let is_real = real
+                .as_ref()
+                .is_some_and(|real| bind.source == real.as_os_str());
+            bind.target == rule.path.as_os_str() || is_real
+        })
     };
     rules
         .iter()

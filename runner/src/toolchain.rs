@@ -18,7 +18,7 @@ use policy::may_be_shown;
 use thiserror::Error;
 
 use crate::audit::inside;
-use crate::home_dirs::HomeDirs;
+use crate::home_dirs::{HomeDirs, spellings};
 use crate::shebang::{MAX_SCRIPTS, Shebang, command_of_env, first_line, small_text};
 
 /// Largest number of links that are followed from one file (MAXSYMLINKS of linux/namei.h).
@@ -110,13 +110,22 @@ pub(crate) fn above_bin(file: &Path) -> Option<&Path> {
 /// Refuses a directory that holds more than one toolchain, or files that no program shall see unasked.
 pub(crate) fn too_wide(directory: &Path, home_dirs: &HomeDirs) -> Option<TooWide> {
     let exists = |path: &Path| fs::symlink_metadata(path).is_ok();
+    // Links in its name may lead to another kind of directory.
+    let names = spellings(directory);
+    let any = |is_of: &dyn Fn(&Path) -> bool| names.iter().any(|name| is_of(name));
+    let others_may_write = |path: &Path| {
+        fs::metadata(path).is_ok_and(|status| status.permissions().mode() & libc::S_IWOTH != 0)
+    };
     let why = match () {
-        () if directory.components().count() <= 2 => "a directory of the system, or the root",
-        () if !may_be_shown(directory) => "never shown",
+        () if any(&|name| name.components().count() <= 2) => {
+            "a directory of the system, or the root"
+        }
+        () if any(&|name| !may_be_shown(name)) => "never shown",
         () if home_dirs.are_in(directory) => "a whole home, or holds one",
-        () if Sensitive::of_tree(directory, exists).is_some() => {
+        () if any(&|name| Sensitive::of_tree(name, exists).is_some()) => {
             "a place of keys or personal data, or holds one"
         }
+        () if others_may_write(directory) => "a directory that every user can write to",
         () => return None,
     };
     Some(TooWide {
@@ -229,8 +238,10 @@ impl Walk<'_> {
             return;
         };
         let of_base = ["python3", "python"].map(|name| home.join(name));
-        let python = of_base.iter().find(|python| python.is_file());
-        self.file(python.unwrap_or(&of_base[0]), Part::Interpreter, depth);
+        // The file is the project's, so without a Python it names any directory.
+        if let Some(python) = of_base.iter().find(|python| is_executable(python)) {
+            self.file(python, Part::Interpreter, depth);
+        }
         // A relocatable script starts the Python beside it.
         let own = root.join("bin/python");
         if own != file {

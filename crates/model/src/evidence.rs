@@ -419,6 +419,16 @@ pub enum Exit {
     NotStarted,
 }
 
+impl Exit {
+    /// Checks for an end by the runner, at a limit of the case.
+    pub fn is_by_limit(self) -> bool {
+        matches!(
+            self,
+            Self::Timeout(_) | Self::OutputLimit | Self::RequestLimit
+        )
+    }
+}
+
 /// Time after the client's end in which its remaining processes may exit before they count as survivors.
 pub const GRACE: Duration = Duration::from_millis(200);
 

@@ -63,8 +63,13 @@ pub(super) fn workload(
         }
         interpreters = expected(&followed.interpreters);
     }
-    // The case says what the client sees, so no directory of the caller is protected from it.
-    let place = show_program(&path, &file, &mut sandbox.paths, Caller::default());
+    // The case shows the current directory by its own rules. A home is not shown because a program is in it.
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let caller = Caller {
+        directory: None,
+        home: home.as_deref(),
+    };
+    let place = show_program(&path, &file, &mut sandbox.paths, caller);
     if let ProgramLocation::Own { path } = &place {
         put_first_in_path(&mut environment, path);
     }

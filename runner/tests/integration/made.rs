@@ -144,7 +144,9 @@ fn home_is_no_project() {
             &["made.toml"],
             &["sh", "-c", "cat data || exit 3"],
         );
-        let case = made(&output, &directory.join("made.toml"));
+        // The program fails without the file.
+        assert_eq!(output.status.code(), Some(i32::from(!shown)));
+        let case = fs::read_to_string(directory.join("made.toml")).unwrap();
         assert_eq!(case.contains("cwd = "), shown, "{case}");
         assert_eq!(case.contains("code = 0"), shown, "{case}");
         let note = "is not shown for a program in it, because it is a whole home";
@@ -263,4 +265,53 @@ fn next_command_is_one_word_for_a_shell() {
     let words = String::from_utf8(shell.stdout).unwrap();
     let expected = format!("run\n{}\n", own.join("made.toml").display());
     assert_eq!(words, expected);
+}
+
+/// A link of the project to a program in the home, or in a directory of keys, shows the program alone.
+#[test]
+fn home_is_not_shown_for_a_program_in_it() {
+    needs_sandbox!();
+    let script = "#!/bin/sh\nls -A \"${0%/*}\" 2>/dev/null | grep -c secret\ntrue\n";
+    let home = tree(&[
+        ("tool", script),
+        ("secret", "x"),
+        (".ssh/tool", script),
+        (".ssh/secret", "x"),
+        ("project/data", ""),
+    ]);
+    for program in ["tool", ".ssh/tool"] {
+        let program = home.path().join(program);
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let link = home.path().join("project/link");
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(&program, &link).unwrap();
+        let case = "schema = \"runner.case/1\"\nname = \"linked\"\n\n[client]\nprogram = \"{project}/link\"\n";
+        fs::write(home.path().join("project/case.toml"), case).unwrap();
+        let run = Run::case("run").argument(home.path().join("project/case.toml"));
+        let done = run.variable("HOME", home.path()).json();
+        done.assert_passed();
+        let rules = done.report["wider_rules"].to_string();
+        assert!(rules.starts_with('['), "{rules}");
+        let directory = program.parent().unwrap().to_string_lossy().into_owned();
+        assert!(
+            !rules.contains(&format!("read-execute {directory}: ")),
+            "{rules}"
+        );
+        assert!(!rules.contains("own directory"), "{rules}");
+    }
+}
+
+/// A client that never ends is a deviation, whatever its case judges.
+#[test]
+fn client_without_an_end_fails_a_case_without_exit() {
+    needs_sandbox!();
+    let directory = tree(&[(
+        "case.toml",
+        "schema = \"runner.case/1\"\nname = \"endless\"\n\n[client]\nprogram = \"/bin/sh\"\narguments = [\"-c\", \"echo loot > $HOME/loot; exec sleep 100\"]\n\n[sandbox.limits]\ntimeout = \"1s\"\n\n[expect.files]\n",
+    )]);
+    let done = Run::case("run")
+        .argument(directory.path().join("case.toml"))
+        .json();
+    done.assert_verdict(1, "failed");
+    assert_eq!(done.checks("failed"), ["process/exit-zero"]);
 }

@@ -55,18 +55,21 @@ pub(super) fn changes(run: &Judged<'_>) -> Vec<Vec<Change>> {
     with.collect()
 }
 
-/// Expects the values of the records in fields that have others, and no field that a record lacks.
+/// Expects the values of the records in fields that have others. A field that a record lacks stays expected.
 fn fields(expected: &[FieldRule], records: &[&Value]) -> Vec<FieldRule> {
     let wider = |field: &FieldRule| {
         if records.iter().all(|record| field.is_met(record)) {
-            return Some(field.clone());
+            return field.clone();
         }
         let values = records.iter().map(|record| record.pointer(&field.pointer));
         let values: Option<Vec<&Value>> = values.collect();
-        Some(FieldRule {
-            value: observed::records::value(&values?),
+        let Some(values) = values else {
+            return field.clone();
+        };
+        FieldRule {
+            value: observed::records::value(&values),
             pointer: field.pointer.clone(),
-        })
+        }
     };
-    expected.iter().filter_map(wider).collect()
+    expected.iter().map(wider).collect()
 }

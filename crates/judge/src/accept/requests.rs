@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::case::change::Change;
-use model::case::expect::{RequestRule, Requests};
+use model::case::expect::{BodyField, RequestRule, Requests};
 use model::evidence::Request;
 use model::expected::is_expected_side_request;
 
@@ -101,11 +101,15 @@ pub(super) fn wider(run: &Judged<'_>, id: &str) -> Vec<Change> {
                 queries.retain(|query| !rule.queries.contains(query));
                 wider.queries.extend(queries);
             }
+            // An expectation is widened, and never removed.
             "headers/user-agent" if rule.user_agent.is_some() => {
-                wider.user_agent = observed::user_agent(&requests);
+                let seen = observed::user_agent(&requests);
+                wider.user_agent = seen.or(wider.user_agent);
             }
-            "body/fields" if rule.body.fields.is_some() => {
-                wider.body.fields = observed::fields(&requests);
+            "body/fields" => {
+                if let (Some(own), Some(seen)) = (&rule.body.fields, observed::fields(&requests)) {
+                    wider.body.fields = Some(with_kinds(seen, own));
+                }
             }
             "headers/rules" => {
                 let has = |request: &&Request, name: &String| !request.header(name).is_empty();
@@ -129,6 +133,13 @@ pub(super) fn wider(run: &Judged<'_>, id: &str) -> Vec<Change> {
         (!requests.is_empty() && wider != *rule).then(|| replaced(place, wider, run.reason))
     });
     changed.collect()
+}
+
+/// Fields that were seen, each with the type that the rule expects.
+fn with_kinds(seen: Vec<BodyField>, own: &[BodyField]) -> Vec<BodyField> {
+    let known = |field: &BodyField| own.iter().find(|own| own.name == field.name).cloned();
+    let fields = seen.into_iter();
+    fields.map(|field| known(&field).unwrap_or(field)).collect()
 }
 
 fn replaced(place: usize, rule: RequestRule, reason: &str) -> Change {

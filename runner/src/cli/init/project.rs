@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use model::quote::shown_path;
@@ -13,6 +14,11 @@ use crate::toolchain::too_wide;
 
 /// Files and directories that mark the root of a project.
 const MARKS: [&str; 3] = ["pyproject.toml", "package.json", ".git"];
+
+/// User who owns an object, without following a link; `None` for a missing one.
+fn owner(path: &Path) -> Option<u32> {
+    fs::symlink_metadata(path).ok().map(|status| status.uid())
+}
 
 /// Directory that a case calls `{project}`.
 pub(super) struct Project {
@@ -37,7 +43,9 @@ impl Project {
         let homes = HomeDirs::of_caller();
         let marked = current.iter().flat_map(|current| current.ancestors());
         let mut marked = marked.filter_map(|above| {
-            let mark = MARKS.into_iter().find(|mark| above.join(mark).exists())?;
+            let mut marks = MARKS.into_iter();
+            // Another user's mark could make a directory of theirs the project.
+            let mark = marks.find(|mark| owner(&above.join(mark)) == owner(&own))?;
             Some((above.to_owned(), mark))
         });
         let nearest = marked
