@@ -88,7 +88,7 @@ pub(crate) fn root(file: &Path, home_dirs: &HomeDirs) -> Result<PathBuf, TooWide
     let mut candidates = [packages(file), above_bin(file), Some(own)].into_iter();
     let mut first = None;
     let found = candidates.by_ref().flatten().find(|root| {
-        let refused = too_wide(root, home_dirs);
+        let refused = too_wide(root, home_dirs).or_else(|| open_to_others(root));
         let is_open = refused.is_none();
         first = first.take().or(refused);
         is_open
@@ -98,6 +98,15 @@ pub(crate) fn root(file: &Path, home_dirs: &HomeDirs) -> Result<PathBuf, TooWide
         (None, Some(refused)) => Err(refused),
         (None, None) => Ok(own.to_owned()),
     }
+}
+
+/// Refuses a root that every user can write to: others could put programs there.
+fn open_to_others(directory: &Path) -> Option<TooWide> {
+    let status = fs::metadata(directory).ok()?;
+    (status.permissions().mode() & libc::S_IWOTH != 0).then(|| TooWide {
+        directory: directory.to_owned(),
+        why: "a directory that every user can write to",
+    })
 }
 
 /// Returns the directory above the `bin` that holds a file.
@@ -113,9 +122,6 @@ pub(crate) fn too_wide(directory: &Path, home_dirs: &HomeDirs) -> Option<TooWide
     // Links in its name may lead to another kind of directory.
     let names = spellings(directory);
     let any = |is_of: &dyn Fn(&Path) -> bool| names.iter().any(|name| is_of(name));
-    let others_may_write = |path: &Path| {
-        fs::metadata(path).is_ok_and(|status| status.permissions().mode() & libc::S_IWOTH != 0)
-    };
     let why = match () {
         () if any(&|name| name.components().count() <= 2) => {
             "a directory of the system, or the root"
@@ -125,7 +131,6 @@ pub(crate) fn too_wide(directory: &Path, home_dirs: &HomeDirs) -> Option<TooWide
         () if any(&|name| Sensitive::of_tree(name, exists).is_some()) => {
             "a place of keys or personal data, or holds one"
         }
-        () if others_may_write(directory) => "a directory that every user can write to",
         () => return None,
     };
     Some(TooWide {

@@ -181,26 +181,29 @@ fn exit_code_replaces_the_expected_one() {
     assert_eq!(changes(&run, "process/exit-zero"), [exit]);
 }
 
+/// A run of a case with one rule for the result record, which has this field.
+fn with_field(pointer: &str, value: ValueRule) -> Fixture {
+    let field = |pointer: &str, value| FieldRule {
+        pointer: pointer.to_owned(),
+        value,
+    };
+    let result = RecordRule {
+        conditions: vec![field("/type", ValueRule::Text("result".parse().unwrap()))],
+        count: Count::ONCE,
+        fields: vec![field(pointer, value)],
+        reason: "the end".to_owned(),
+    };
+    let mut run = case_b();
+    run.case.expect.records.as_mut().unwrap().rules = Some(RecordRules {
+        order: Order::Listed,
+        rules: vec![result],
+    });
+    run
+}
+
 #[test]
 fn records_get_rules_and_wider_fields() {
-    let run = changed(case_b(), |run| {
-        let result = RecordRule {
-            conditions: vec![FieldRule {
-                pointer: "/type".to_owned(),
-                value: ValueRule::Text("result".parse().unwrap()),
-            }],
-            count: Count::ONCE,
-            fields: vec![FieldRule {
-                pointer: "/is_error".to_owned(),
-                value: ValueRule::Boolean(true),
-            }],
-            reason: "the end".to_owned(),
-        };
-        run.case.expect.records.as_mut().unwrap().rules = Some(RecordRules {
-            order: Order::Listed,
-            rules: vec![result],
-        });
-    });
+    let run = with_field("/is_error", ValueRule::Boolean(true));
     let changes = changes(&run, "records/rules");
     let [
         Change::ReplaceRecord(0, result),
@@ -211,6 +214,23 @@ fn records_get_rules_and_wider_fields() {
     };
     assert_eq!(result.fields[0].value, ValueRule::Boolean(false));
     assert!(others.len() > 5, "{others:?}");
+}
+
+#[test]
+fn expectation_is_never_removed() {
+    let missing = with_field("/ok", ValueRule::Boolean(true));
+    assert_eq!(changes(&missing, "records/rules"), []);
+    let types = changed(case_b(), |run| {
+        run.message().body.fields.as_mut().unwrap().pop();
+    });
+    let changes = changes(&types, "body/fields");
+    let [Change::ReplaceRequest(1, rule)] = changes.as_slice() else {
+        panic!("{changes:?}");
+    };
+    let mut own = types.case.expect.clone();
+    let own = own.requests.as_mut().unwrap().rules.remove(1).body.fields;
+    let fields = rule.body.fields.as_ref().unwrap();
+    assert!(own.unwrap().iter().all(|field| fields.contains(field)));
 }
 
 #[test]

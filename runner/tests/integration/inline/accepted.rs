@@ -168,7 +168,6 @@ fn proposed_changes_accept_the_records() {
             "print('{\"type\": \"debug\", \"n\": 1}')\nprint(json",
         ),
         ("\"is_error\": False", "\"is_error\": None"),
-        ("\"is_error\": False", "\"other\": None"),
         (
             "0 and",
             "print('{\"type\": \"result\", \"is_error\": false}') and",
