@@ -337,11 +337,13 @@ pub fn is_end_signal_pending() -> bool {
     let mut pending = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the kernel writes the one set that the pointer addresses.
     let asked = unsafe { libc::sigpending(pending.as_mut_ptr()) };
-    // SAFETY: the call succeeded, so the set is initialised, and stays so for sigismember.
-    asked == 0
-        && ENDING.into_iter().any(|signal| unsafe {
-            libc::sigismember(pending.as_ptr(), signal as libc::c_int) == 1
-        })
+    if asked != 0 {
+        return false;
+    }
+    ENDING.into_iter().any(|signal| {
+        // SAFETY: the call succeeded, so the set is initialised, and stays so for sigismember.
+        unsafe { libc::sigismember(pending.as_ptr(), signal as libc::c_int) == 1 }
+    })
 }
 
 /// sigaction(2): returns true if our caller ignored SIGHUP, as nohup(1) does.

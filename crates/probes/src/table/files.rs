@@ -211,7 +211,6 @@ fn set_attribute(_: &[OsString]) -> Result<String, Errno> {
     set.map(|()| String::new())
 }
 
-/// Copies this program to the home or the first target, and executes the copy.
 /// Maps a file of the home as a program, as the loader does with a shared library.
 fn map_copy(_: &[OsString]) -> Result<String, Errno> {
     let copy = in_home("map")?;
@@ -221,6 +220,7 @@ fn map_copy(_: &[OsString]) -> Result<String, Errno> {
     map_program(&file).map(|()| String::new())
 }
 
+/// Copies this program to the home or the first target, and executes the copy.
 fn execute_copy(aims: &[OsString]) -> Result<String, Errno> {
     let copy = match aims.first() {
         Some(directory) => PathBuf::from(directory).join(format!("copy-{}", std::process::id())),
