@@ -244,7 +244,10 @@ mod tests {
     #[test]
     fn what_is_never_shown_is_not_shown_for_a_program_either() {
         assert_eq!(
-            shown("/tmp/x/tool", "/tmp/x/tool"),
+            shown(
+                "/tmp/runner-no-such-directory/tool",
+                "/tmp/runner-no-such-directory/tool"
+            ),
             (ProgramLocation::Alone, vec![])
         );
     }

@@ -1,5 +1,7 @@
 //! Builds the [`Report`] of a run: client, host, policies, verdict and evidence.
 
+use std::path::Path;
+
 use judge::check;
 use model::audit::{ASKED_FOR, Audit, ProgramLocation};
 use model::case::{Case, Expectations, Limits, Origin, PathRule, SandboxRules, Tier};
@@ -13,7 +15,6 @@ use model::text::printable;
 use policy::{self, PolicyError, Reference};
 use sandbox::core_dumps;
 use sandbox::error::SetupError;
-use sandbox::plan::Plan;
 
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::request::{RunRequest, StdinChoice};
@@ -77,7 +78,7 @@ pub(crate) fn build(
         unsound: check::unsound(&evidence),
         kernel_refuses: check::kernel_refuses(&evidence),
         checks,
-        not_proved: further_not_proved(request, &prepared.plan, &evidence),
+        not_proved: further_not_proved(request, prepared, &evidence),
         evidence,
         wider_rules: asked_stub(workload)
             .into_iter()
@@ -112,8 +113,12 @@ const READS_ITS_CASE: &str = "That it does not know the expectations: it can rea
 const NO_LOOKUPS: &str = "Which paths it looked for: only `--lookups` lists them.";
 
 /// Returns the further limits of the proof for this isolation and this run.
-fn further_not_proved(request: &RunRequest, plan: &Plan, evidence: &Evidence) -> Vec<String> {
-    let tier = plan.tier;
+fn further_not_proved(
+    request: &RunRequest,
+    prepared: &Prepared,
+    evidence: &Evidence,
+) -> Vec<String> {
+    let tier = prepared.plan.tier;
     if evidence.exit == Exit::NotStarted {
         return Vec::new();
     }
@@ -128,14 +133,7 @@ fn further_not_proved(request: &RunRequest, plan: &Plan, evidence: &Evidence) ->
     let of_tier = of_tier.iter().map(|sentence| (*sentence).to_owned());
     let unlisted = tier == Tier::Namespace && !request.lookups;
     let unlisted = unlisted.then(|| NO_LOOKUPS.to_owned());
-    let case = request.workload.case_file();
-    let reads_its_case = case.filter(|case| {
-        plan.root
-            .binds
-            .iter()
-            .any(|bind| case.starts_with(&bind.source))
-    });
-    let reads_its_case = reads_its_case.map(|_| READS_ITS_CASE.to_owned());
+    let reads_its_case = prepared.shows_case.then(|| READS_ITS_CASE.to_owned());
     let dumped = evidence
         .layers
         .iter()
@@ -384,16 +382,15 @@ fn more_paths<'a>(
     built_in: &'a [PathRule],
     prepared: &'a Prepared,
 ) -> impl Iterator<Item = WiderRule> + 'a {
-    // In isolation `inherited`, the target is the path without links.
-    let is_shown = |rule: &&PathRule| {
-        let real = rule.path.canonicalize().ok();
+    let is_target = move |path: &Path| {
         let mut binds = prepared.plan.root.binds.iter();
-        binds.any(|bind| {
-            let is_real = real
-                .as_ref()
-                .is_some_and(|real| bind.source == real.as_os_str());
-            bind.target == rule.path.as_os_str() || is_real
-        })
+        binds.any(|bind| bind.target == path.as_os_str())
+    };
+    // In isolation `inherited`, the target is the path without links.
+    let is_shown = move |rule: &&PathRule| {
+        is_target(&rule.path)
+            || prepared.plan.is_inherited()
+                && rule.path.canonicalize().is_ok_and(|path| is_target(&path))
     };
     rules
         .iter()

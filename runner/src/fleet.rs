@@ -75,15 +75,15 @@ pub(crate) struct Ended<'a> {
     pub(crate) result: &'a Result<Done, RunError>,
 }
 
-/// Makes the runs and writes the common reports. `waiting` is a stage for the first run. `tell` gets each run when it
-/// ends.
+/// Makes the runs and writes the common reports. `waiting` is a stage for the first run. `on_end` is called with each
+/// run when it ends.
 ///
 /// # Errors
-/// Nothing was run.
+/// A report or the evidence directory that cannot be opened. No run was made then.
 pub(crate) fn run(
     request: FleetRequest,
     mut waiting: Option<Waiting>,
-    tell: impl Fn(Ended<'_>),
+    on_end: impl Fn(Ended<'_>),
 ) -> Result<FleetDone, FleetError> {
     let inputs: Vec<_> = request.runs.iter().map(|case| &case.request).collect();
     let inputs: Vec<_> = inputs.into_iter().flat_map(run::inputs).collect();
@@ -119,7 +119,7 @@ pub(crate) fn run(
             ..summary(&case, &result, report.as_ref())
         };
         parts.push(&run, report.as_ref());
-        tell(Ended {
+        on_end(Ended {
             run: &run,
             number: index + 1,
             all,
@@ -146,7 +146,7 @@ pub(crate) fn run(
     })
 }
 
-/// Sets what the runs share: the directory of the evidence, and the outputs that no client may see.
+/// Sets the evidence directory of the run, and the outputs of all runs.
 fn placed(mut case: CaseRun, out: Option<&Path>, hidden: &[PathBuf]) -> CaseRun {
     let request = &mut case.request;
     request.out = out.map(|out| out.join(request.workload.name()));

@@ -62,6 +62,8 @@ pub(crate) struct Prepared {
     pub(crate) program_path: Option<PathBuf>,
     /// Largest number of connections that the stub holds at one time.
     pub(crate) connections: u64,
+    /// A rule shows the case's own file.
+    pub(crate) shows_case: bool,
     /// Shown objects, held until the sandbox has mounted them, so that their inodes are not reused.
     _shown: Vec<File>,
     /// Targets of the canary, held while it runs.
@@ -173,6 +175,9 @@ pub(crate) fn prepare(
     };
     let of_program = binds::of_program(&program, &program_path, &program_paths.file)?;
     let (binds, shown) = shown(of_program, workload, &bounds, tier)?;
+    let case_file = bounds.case_file.as_ref();
+    let shows_case =
+        case_file.is_some_and(|case| binds.iter().any(|bind| case.starts_with(&bind.source)));
     if tier == Tier::Inherited {
         program_paths = program_paths.in_place(&program_path);
     }
@@ -218,6 +223,7 @@ pub(crate) fn prepare(
         digest,
         program_path: (!is_own_file).then_some(program_path),
         connections,
+        shows_case,
         _shown: shown,
         _targets: targets,
     })

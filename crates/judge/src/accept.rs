@@ -21,6 +21,7 @@ use model::finding::Status;
 use model::profile::ExpectedFile;
 use model::report::sensitive;
 
+use self::requests::Part;
 use crate::check::{self, check};
 use crate::observed;
 
@@ -51,11 +52,11 @@ impl Judged<'_> {
             "requests/first-and-only" | "requests/sequence" | "requests/post-count" => {
                 requests::further(self)
             }
-            "requests/query"
-            | "headers/user-agent"
-            | "headers/nothing-else"
-            | "headers/rules"
-            | "body/fields" => vec![requests::wider(self, id)],
+            "requests/query" => vec![requests::wider(self, Part::Query)],
+            "headers/user-agent" => vec![requests::wider(self, Part::UserAgent)],
+            "headers/nothing-else" => vec![requests::wider(self, Part::AllowedHeaders)],
+            "headers/rules" => vec![requests::wider(self, Part::RequiredHeaders)],
+            "body/fields" => vec![requests::wider(self, Part::Fields)],
             "records/rules" => records::changes(self),
             "files/nothing-else" => vec![self.further_files()],
             "files/rules" => vec![self.wider_files()],

@@ -51,24 +51,38 @@ pub fn shown_path(path: &Path) -> String {
     visible(&printable(path.as_os_str().as_encoded_bytes()))
 }
 
-/// Formats a path as one word of a shell: in single quotes where it needs them, and with escapes for bytes that a
-/// terminal would not show.
+/// Formats printable text as one word of a shell, in single quotes where it needs them.
+pub fn shell_text(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    in_single_quotes(text)
+}
+
+fn in_single_quotes(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Formats a path as one word of any shell: quoted unless plain ASCII, with escapes for bytes that a terminal would not
+/// show.
 pub fn shell_word(path: &Path) -> String {
     let bytes = path.as_os_str().as_encoded_bytes();
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+,:=@%".contains(byte);
-    let text = String::from_utf8_lossy(bytes);
-    if bytes.iter().all(is_plain) && !bytes.is_empty() {
-        text.into_owned()
-    } else if visible(&printable(bytes)) == text {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    } else {
-        let escaped = |byte: &u8| match byte {
-            b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
-            0x20..=0x7e => char::from(*byte).to_string(),
-            other => format!("\\{other:03o}"),
+    if let Ok(text) = str::from_utf8(bytes)
+        && visible(&printable(bytes)) == text
+    {
+        return if text.is_ascii() {
+            shell_text(text)
+        } else {
+            in_single_quotes(text)
         };
-        format!("$'{}'", bytes.iter().map(escaped).collect::<String>())
     }
+    let escaped = |byte: &u8| match byte {
+        b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+        0x20..=0x7e => char::from(*byte).to_string(),
+        other => format!("\\{other:03o}"),
+    };
+    format!("$'{}'", bytes.iter().map(escaped).collect::<String>())
 }
 
 /// Returns `did you mean …?` if a known word is similar, and the list of known words.
@@ -117,6 +131,22 @@ mod tests {
             (b"", "''"),
         ] {
             assert_eq!(shell_word(Path::new(OsStr::from_bytes(path))), word);
+        }
+    }
+
+    #[test]
+    fn a_path_is_quoted_where_a_shell_would_read_more_than_one_word_in_it() {
+        for (path, word) in [
+            ("/usr/lib/python3.11", "/usr/lib/python3.11"),
+            ("/srv/grün", "/srv/grün"),
+            ("/srv/a b", "'/srv/a b'"),
+            ("/srv/$(id)", "'/srv/$(id)'"),
+            ("/srv/it's", r"'/srv/it'\''s'"),
+            ("/srv/x   --read /root", "'/srv/x   --read /root'"),
+            ("~", "'~'"),
+            ("", "''"),
+        ] {
+            assert_eq!(shell_text(path), word);
         }
     }
 

@@ -155,31 +155,15 @@ impl TryFrom<LimitsFile> for Limits {
 
 /// Returns the limits that are not those of case-b, as a file spells them.
 pub(super) fn unusual(limits: &Limits) -> Vec<(&'static str, String)> {
-    let usual = Limits::try_from(LimitsFile::default()).map(|usual| spelt(&usual));
-    let usual = usual.unwrap_or_default();
-    let all = spelt(limits).into_iter();
-    all.filter(|limit| !usual.contains(limit)).collect()
-}
-
-fn spelt(limits: &Limits) -> [(&'static str, String); 13] {
-    let text = |value: String| format!("\"{value}\"");
-    let size = |bytes| text(show_size(bytes));
-    let time = |time| text(show_duration(time));
-    [
-        ("timeout", time(limits.timeout)),
-        ("home_size", size(limits.home_bytes)),
-        ("home_files", limits.home_files.to_string()),
-        ("memory", size(limits.memory_bytes)),
-        ("processes", limits.processes.to_string()),
-        ("cpu_time", time(limits.cpu)),
-        ("open_files", limits.open_files.to_string()),
-        ("file_size", size(limits.file_bytes)),
-        ("output_size", size(limits.output_bytes)),
-        ("output_lines", limits.output_lines.to_string()),
-        ("requests", limits.requests.to_string()),
-        ("connections", limits.connections.to_string()),
-        ("body_size", size(limits.body_bytes)),
-    ]
+    let usual = Limits::try_from(LimitsFile::default()).ok();
+    let is_usual = |name: &LimitName| {
+        let usual = usual.as_ref();
+        usual.is_some_and(|usual| name.spell(usual) == name.spell(limits))
+    };
+    let changed = LimitName::ALL.into_iter().filter(|name| !is_usual(name));
+    changed
+        .map(|name| (name.word(), name.spell(limits)))
+        .collect()
 }
 
 closed_set! {
@@ -211,6 +195,29 @@ closed_set! {
         Connections = "connections",
         /// Size of a parsed body.
         BodySize = "body_size",
+    }
+}
+
+impl LimitName {
+    /// Spells the value as a file does.
+    fn spell(self, limits: &Limits) -> String {
+        let size = |bytes| format!("\"{}\"", show_size(bytes));
+        let time = |time| format!("\"{}\"", show_duration(time));
+        match self {
+            Self::Timeout => time(limits.timeout),
+            Self::HomeSize => size(limits.home_bytes),
+            Self::HomeFiles => limits.home_files.to_string(),
+            Self::Memory => size(limits.memory_bytes),
+            Self::Processes => limits.processes.to_string(),
+            Self::CpuTime => time(limits.cpu),
+            Self::OpenFiles => limits.open_files.to_string(),
+            Self::FileSize => size(limits.file_bytes),
+            Self::OutputSize => size(limits.output_bytes),
+            Self::OutputLines => limits.output_lines.to_string(),
+            Self::Requests => limits.requests.to_string(),
+            Self::Connections => limits.connections.to_string(),
+            Self::BodySize => size(limits.body_bytes),
+        }
     }
 }
 

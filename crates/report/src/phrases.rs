@@ -200,15 +200,6 @@ pub(super) fn verdict_word(verdict: Option<Verdict>) -> &'static str {
     verdict.map_or("not run", Verdict::word)
 }
 
-/// Quotes a path as one shell word, if needed. The program chose the path and could imitate an option of the runner.
-pub(super) fn quoted(path: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%=".contains(c);
-    if !path.is_empty() && path.chars().all(is_plain) {
-        return path.to_owned();
-    }
-    format!("'{}'", path.replace('\'', r"'\''"))
-}
-
 /// Cuts a long text and counts the rest: `… (cut: 3 more characters)`.
 pub(super) fn cut(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
@@ -251,21 +242,5 @@ mod tests {
     fn cut_text_counts_the_rest() {
         assert_eq!(cut("xxx", 3), "xxx");
         assert_eq!(cut("ééé", 1), "é… (cut: 2 more characters)");
-    }
-
-    #[test]
-    fn a_path_is_quoted_where_a_shell_would_read_more_than_one_word_in_it() {
-        for (path, word) in [
-            ("/usr/lib/python3.11", "/usr/lib/python3.11"),
-            ("/srv/grün", "/srv/grün"),
-            ("/srv/a b", "'/srv/a b'"),
-            ("/srv/$(id)", "'/srv/$(id)'"),
-            ("/srv/it's", r"'/srv/it'\''s'"),
-            ("/srv/x   --read /root", "'/srv/x   --read /root'"),
-            ("~", "'~'"),
-            ("", "''"),
-        ] {
-            assert_eq!(quoted(path), word);
-        }
     }
 }

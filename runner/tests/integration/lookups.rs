@@ -187,7 +187,8 @@ fn a_case_records_no_lookups() {
     assert_eq!(done.report["evidence"]["lookups"], json!([]));
 }
 
-/// A case whose client reads a key and a hidden file. Not in /tmp, which is never shown.
+/// A case whose client reads a key and a hidden file. In /var/tmp: of /tmp, only the
+/// caller's own files are shown.
 fn seeking_case(hidden: &Path) -> TempDir {
     let directory = tempfile::tempdir_in("/var/tmp").unwrap();
     let text = format!(

@@ -179,7 +179,7 @@ impl Place {
         Self::in_directory(tempfile::tempdir().unwrap())
     }
 
-    /// Not in /tmp, which is never shown.
+    /// In /var/tmp: of /tmp, only the caller's own files are shown.
     fn with_examples() -> Self {
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");

@@ -21,11 +21,11 @@ pub(super) fn further(run: &Judged<'_>) -> Vec<Vec<Change>> {
     for request in &run.evidence.requests {
         let mut all = rules.rules.iter();
         match all.position(|rule| rule.covers(request)) {
-            Some(place) => numbers
-                .iter_mut()
-                .skip(place)
-                .take(1)
-                .for_each(|one| *one += 1),
+            Some(place) => {
+                if let Some(number) = numbers.get_mut(place) {
+                    *number += 1;
+                }
+            }
             None if is_expected_side_request(&complete.side_requests, request) => {}
             None => unknown.push(request.clone()),
         }
@@ -78,8 +78,18 @@ fn rename(further: &mut [RequestRule], own: &Requests) {
     }
 }
 
-/// Widens what the check with this id judges to what the run showed.
-pub(super) fn wider(run: &Judged<'_>, id: &str) -> Vec<Change> {
+/// Part of a rule that can be widened.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part {
+    Query,
+    UserAgent,
+    RequiredHeaders,
+    AllowedHeaders,
+    Fields,
+}
+
+/// Widens a part of each rule to what the run showed. An expectation is never removed.
+pub(super) fn wider(run: &Judged<'_>, part: Part) -> Vec<Change> {
     let complete = (run.complete)(run.own);
     let (Some(own), Some(rules)) = (&run.own.requests, &complete.requests) else {
         return Vec::new();
@@ -95,23 +105,22 @@ pub(super) fn wider(run: &Judged<'_>, id: &str) -> Vec<Change> {
     let changed = own.rules.iter().enumerate().filter_map(|(place, rule)| {
         let requests = of_rule(place);
         let mut wider = rule.clone();
-        match id {
-            "requests/query" => {
+        match part {
+            Part::Query => {
                 let mut queries = observed::queries(&requests);
                 queries.retain(|query| !rule.queries.contains(query));
                 wider.queries.extend(queries);
             }
-            // An expectation is widened, and never removed.
-            "headers/user-agent" if rule.user_agent.is_some() => {
+            Part::UserAgent => {
                 let seen = observed::user_agent(&requests);
-                wider.user_agent = seen.or(wider.user_agent);
+                wider.user_agent = rule.user_agent.clone().map(|own| seen.unwrap_or(own));
             }
-            "body/fields" => {
+            Part::Fields => {
                 if let (Some(own), Some(seen)) = (&rule.body.fields, observed::fields(&requests)) {
                     wider.body.fields = Some(with_kinds(seen, own));
                 }
             }
-            "headers/rules" => {
+            Part::RequiredHeaders => {
                 let has = |request: &&Request, name: &String| !request.header(name).is_empty();
                 let headers = &mut wider.headers;
                 let all = |name: &String| requests.iter().all(|request| has(request, name));
@@ -119,7 +128,7 @@ pub(super) fn wider(run: &Judged<'_>, id: &str) -> Vec<Change> {
                 let any = |name: &String| requests.iter().any(|request| has(request, name));
                 headers.forbidden.retain(|name| !any(name));
             }
-            "headers/nothing-else" => {
+            Part::AllowedHeaders => {
                 let names = requests.iter().flat_map(|request| request.headers());
                 let names = names.map(|(name, _)| name.to_ascii_lowercase());
                 if let Some(allowed) = &mut wider.headers.allowed {
@@ -128,7 +137,6 @@ pub(super) fn wider(run: &Judged<'_>, id: &str) -> Vec<Change> {
                     allowed.extend(further);
                 }
             }
-            _ => {}
         }
         (!requests.is_empty() && wider != *rule).then(|| replaced(place, wider, run.reason))
     });

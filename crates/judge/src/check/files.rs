@@ -30,7 +30,7 @@ pub(super) fn state_file(run: &JudgedRun) -> Outcome {
     match in_home(run).find(|entry| entry.path == *path) {
         None => deviation
             .found("nothing")
-            .unfinished_if(true)
+            .unfinished()
             .failed_if_complete(FILES),
         Some(entry) if entry.kind != FileKind::File => {
             deviation.found(entry.kind.with_article()).failed()
@@ -54,7 +54,7 @@ pub(super) fn backup(run: &JudgedRun) -> Outcome {
     let [entry] = backups.as_slice() else {
         let deviation = deviation.found(list(backups.iter().map(|entry| entry.path.as_str())));
         return if backups.is_empty() {
-            deviation.unfinished_if(true).failed_if_complete(FILES)
+            deviation.unfinished().failed_if_complete(FILES)
         } else {
             deviation.failed()
         };
@@ -143,7 +143,7 @@ pub(super) fn rules(run: &JudgedRun) -> Outcome {
                 .expected(rule.count.words())
                 .found(count(found.len(), "file"));
             return if (found.len() as u64) < rule.count.from {
-                deviation.unfinished_if(true).failed_if_complete(FILES)
+                deviation.unfinished().failed_if_complete(FILES)
             } else {
                 deviation.leftover().failed()
             };

@@ -2,12 +2,12 @@
 //!
 //! Messages are our own text. Text of the client occurs only in `object`, `found` and reasons, cut to a limit.
 
-use model::case::Expectations;
 use model::case::expect::{AgentStream, Auth, Records, RequestRule, Requests};
+use model::case::{Count, Expectations};
 use model::evidence::{Evidence, GapKind, Request, RequestClass};
 use model::journal::{Head, Host};
 use model::profile::Files;
-use model::text::truncated;
+use model::text::{count, truncated};
 use serde_json::Value;
 
 /// Longest text that a finding quotes, in characters.
@@ -92,6 +92,27 @@ impl Deviation {
             self.effect = Some(EffectOfEnd::Unfinished);
         }
         self
+    }
+
+    /// Marks an object that the client might have produced, had the runner not ended it.
+    pub(super) fn unfinished(self) -> Self {
+        self.unfinished_if(true)
+    }
+
+    /// Fails a number of objects that the rule does not allow. Too small a number is certain only if no evidence of the
+    /// kinds `needs` is lost.
+    pub(super) fn failed_number<T>(
+        self,
+        rule: Count,
+        number: u64,
+        noun: &str,
+        needs: &'static [GapKind],
+    ) -> Result<T, NotPassed> {
+        let is_missing = number < rule.from;
+        self.expected(rule.words())
+            .found(count(number as usize, noun))
+            .unfinished_if(is_missing)
+            .failed_if_complete(if is_missing { needs } else { &[] })
     }
 
     /// Fails for certain: the evidence shows the deviation, so lost evidence cannot refute it.

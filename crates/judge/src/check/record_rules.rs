@@ -42,14 +42,7 @@ pub(super) fn rules(run: &JudgedRun) -> Outcome {
         if !rule.count.allows(number) {
             return Deviation::new("Records of a rule are not there as often as expected.")
                 .at(rule.words())
-                .expected(rule.count.words())
-                .found(count(number as usize, "record"))
-                .unfinished_if(number < rule.count.from)
-                .failed_if_complete(if number < rule.count.from {
-                    RECORDS
-                } else {
-                    &[]
-                });
+                .failed_number(rule.count, number, "record", RECORDS);
         }
     }
     Ok(format!(

@@ -129,14 +129,7 @@ pub(super) fn post_count(run: &JudgedRun) -> Outcome {
                 "{} was not sent as often as expected.",
                 rule.words()
             ))
-            .expected(rule.count.words())
-            .found(count(found as usize, "message request"))
-            .unfinished_if(found < rule.count.from)
-            .failed_if_complete(if found < rule.count.from {
-                REQUESTS
-            } else {
-                &[]
-            });
+            .failed_number(rule.count, found, "message request", REQUESTS);
         }
     }
     let counts = rules

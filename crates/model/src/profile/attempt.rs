@@ -1,18 +1,7 @@
 //! Expected attempts of a profile, and the spelling of their destinations.
 //!
-//! One destination has one spelling, so equal rules are equal texts, and a rule reads as in a report:
-//!
-//! | text | allows |
-//! |---|---|
-//! | `unix:/var/run/nscd/socket` | a connect or an addressed send to this path |
-//! | `unix:@name` | a connect or an addressed send to this abstract name |
-//! | `inet:192.0.2.1:443` | a connect or an addressed send to this IPv4 address and port, also as a mapped IPv6 address |
-//! | `inet6:[2001:db8::1]:443` | a connect or an addressed send to this IPv6 address and port |
-//! | `inet:127.0.0.1:*` | a connect or an addressed send to any port of this address |
-//! | `netlink:42` | a connect or an addressed send to this netlink port |
-//! | `name:api.example.com` | a question to the resolver for this name, with any record type |
-//! | `bind inet:127.0.0.1:8080` | a bind to this address and port, or `inet6:…`, or to any port `*` |
-//! | `listen`, `io_uring_setup`, `socket inet stream protocol 262`, … | this call, see [`CALLS`] |
+//! One destination has one spelling, so equal rules are equal texts, and a rule reads as in a report
+//! ([`Attempt::rule`](crate::evidence::Attempt::rule)). The reference of policy files lists the forms.
 //!
 //! `*` for ports is the only pattern. A rule makes an attempt expected; it does not let it out of the sandbox.
 

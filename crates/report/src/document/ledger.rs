@@ -7,6 +7,7 @@ use model::case::{Root, Tier};
 use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome, Process};
 use model::expected::{AttemptGroup, explained_groups, reached_limits};
 use model::layout::{HOME, TMP, WORK};
+use model::quote::shell_text;
 use model::report::{self, Purpose, Report};
 use model::text::{count, grouped};
 
@@ -14,7 +15,7 @@ use super::summary::arguments;
 use super::{
     Block, Budget, Cell, Section, Table, client, fact, led, mark, number, own, text, word,
 };
-use crate::phrases::{self, at, quoted};
+use crate::phrases::{self, at};
 use crate::tone::Tone;
 
 /// Lists the attempts by program, destination and outcome.
@@ -63,7 +64,7 @@ pub(super) fn sensitive(report: &Report) -> Option<Section> {
             number("times", place.count),
             word("wanted", place.wanted),
             word("what", place.what.word()),
-            text("place", client(quoted(&place.place))),
+            text("place", client(shell_text(&place.place))),
         ]
     });
     table.section("sensitive", "Sensitive places that it looked for")
@@ -203,11 +204,16 @@ pub(super) fn lookups(report: &Report) -> Option<Section> {
             [],
         ));
     }
+    // The program chose the paths and could imitate an option of the runner.
     let table = Table::of(Budget::Client, &report.evidence.lookups, |lookup| {
         let advice = match (&lookup.advice, report.purpose) {
-            (Advice::Read(path), Purpose::Audit) => client(format!("--read {}", quoted(path))),
-            (Advice::Write(path), Purpose::Audit) => client(format!("--write {}", quoted(path))),
-            (Advice::Read(path), Purpose::Judge) => own("a path rule for ") + client(quoted(path)),
+            (Advice::Read(path), Purpose::Audit) => client(format!("--read {}", shell_text(path))),
+            (Advice::Write(path), Purpose::Audit) => {
+                client(format!("--write {}", shell_text(path)))
+            }
+            (Advice::Read(path), Purpose::Judge) => {
+                own("a path rule for ") + client(shell_text(path))
+            }
             (Advice::Write(_), Purpose::Judge) => own("(a case shows all paths read-only)"),
             (Advice::Never(reason), _) => own(format!("({})", phrases::reason_in_full(*reason))),
         };
@@ -216,7 +222,7 @@ pub(super) fn lookups(report: &Report) -> Option<Section> {
             number("times", lookup.count),
             number("paths", lookup.paths),
             word("first", at(lookup.at_us)).wide(),
-            text("path", client(quoted(&lookup.path))),
+            text("path", client(shell_text(&lookup.path))),
             led("   ", "what would show it", advice),
         ]
     });

@@ -1,11 +1,12 @@
 //! Timeline of the run: a lane for each part, for a drawing and as a table.
 
 use model::evidence::{Attempt, AttemptKind, Evidence, Outcome};
+use model::quote::shell_text;
 use model::report::{Purpose, Report};
 use model::text::{count, grouped};
 
 use super::{Block, Budget, Fold, PAGE, Section, Table, own, text, word};
-use crate::phrases::{at, duration, quoted, request_line};
+use crate::phrases::{at, duration, request_line};
 
 /// Lanes on one clock.
 #[derive(Debug)]
@@ -126,7 +127,7 @@ fn lanes(report: &Report) -> Vec<Lane> {
     let lookups = evidence
         .lookups
         .iter()
-        .map(|one| (one.at_us, quoted(&one.path)));
+        .map(|one| (one.at_us, shell_text(&one.path)));
     let mut lanes = vec![
         span("Set-up", Some(0), or_end(moments.supervised_us)),
         span("Canary", moments.supervised_us, or_end(moments.released_us)),
