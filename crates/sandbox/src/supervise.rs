@@ -17,6 +17,7 @@ mod decide;
 mod kernel_memory;
 pub mod ledger;
 mod lookup;
+mod pinning;
 mod process_limit;
 mod record;
 mod socket_state;
@@ -49,6 +50,7 @@ use self::caller::{Caller, Callers};
 use self::decide::{Context, decide};
 use self::kernel_memory::KernelMemory;
 use self::ledger::Ledger;
+use self::pinning::Pinning;
 use self::process_limit::ProcessLimit;
 use super::error::{At as _, SetupError, Step};
 use super::filter::SystemCall;
@@ -128,6 +130,7 @@ impl Supervisor {
             shared: Arc::clone(&shared),
             ledger: Ledger::default(),
             callers: Callers::default(),
+            pinning: Pinning::Before,
             refuses,
             has_opened_memory: false,
             sockets,
@@ -194,6 +197,7 @@ struct Supervision {
     shared: Arc<Shared>,
     ledger: Ledger,
     callers: Callers,
+    pinning: Pinning,
     /// Refusals are made; false in a test build only.
     refuses: bool,
     /// The memory of a caller was opened once, to test the right to it.
@@ -284,6 +288,8 @@ impl Supervision {
     }
 
     fn handle(&mut self, notification: &Notification) {
+        let launched = self.shared.launched.load(Ordering::SeqCst);
+        self.pinning.follow(notification.thread, launched);
         let system_call = call::native(notification);
         if system_call.is_some_and(call::makes_process) {
             return self.handle_fork(notification);
@@ -294,7 +300,6 @@ impl Supervision {
         {
             return self.make_change(notification, change);
         }
-        let launched = self.shared.launched.load(Ordering::SeqCst);
         if let Some(paths) = system_call.and_then(|one| lookup::paths(one, &notification.arguments))
         {
             if !system_call.is_some_and(|one| call::makes_fifo(one, &notification.arguments)) {
