@@ -78,7 +78,7 @@ pub(crate) struct CollectSettings<'a> {
     /// The client's output is passed to the runner's own streams and makes no records.
     pub(crate) passes_output: bool,
     pub(crate) secrets: &'a SecretScanner,
-    /// Started when the client is.
+    /// Begun a moment after the client's start.
     pub(crate) digest: &'a mut PendingDigest,
     /// Copied to the client's standard input once it is started.
     pub(crate) input: Option<&'a mut ClientInput>,
@@ -318,6 +318,10 @@ impl Session<'_> {
                 // After the deadline, so that a flood of questions or file events delays no other branch.
                 told = questions::next(self.questions.as_ref()) => self.question(told),
                 () = self.watcher.follow() => Next::Continue,
+                () = self.settings.digest.due() => {
+                    self.settings.digest.begin();
+                    Next::Continue
+                }
             };
             if let Next::Stop = next {
                 return;
@@ -347,6 +351,8 @@ impl Session<'_> {
         self.capture.survivors = survivors.collect();
         self.enter(Phase::Finishing, FINISHING);
         self.tell_stub(Control::Finish).await;
+        // The report waits for it, and tells the cause of a failure.
+        let _ = self.settings.digest.hasten();
         Next::Continue
     }
 

@@ -1,19 +1,21 @@
 //! SHA-256 of the client's program, computed beside the run: a large program takes longer to hash than to start.
 //!
-//! A thread of the lowest priority starts with the client, and leaves a contended processor to it. After the run, a
-//! thread of normal priority continues its work, because on a busy host the first one might never end. [`cache`] owns
-//! the entries of earlier runs.
+//! A thread of the lowest priority starts a moment after the client, and leaves a contended processor to it. Short runs
+//! have none, because a process ends only once each of its threads has run again. When the client has ended, a thread of
+//! normal priority continues the work, because on a busy host the first one might never end. [`cache`] owns the entries
+//! of earlier runs.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+use std::{future, thread};
 
 use model::digest::{BUFFER_BYTES, Hasher};
 use model::report::{Content, DigestSource};
+use tokio::time::sleep_until;
 
 mod cache;
 mod courtesy;
@@ -23,6 +25,8 @@ pub(crate) use cache::{CachePlace, Permitted, permitted};
 use courtesy::Courtesy;
 use identity::Identity;
 
+/// Pause between the start of the client and that of the thread: many programs have started by then.
+const FIRST_PAUSE: Duration = Duration::from_millis(16);
 /// Time limit after the run. A slow processor hashes a gigabyte in about ten seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -33,8 +37,10 @@ pub(crate) struct PendingDigest(Option<Work>);
 #[derive(Debug)]
 struct Work {
     reading: Arc<Reading>,
-    /// Result of the thread of lowest priority, if it was started.
-    pending: Option<Pending>,
+    /// Time to begin the work, unless the client has ended by then.
+    due: Option<tokio::time::Instant>,
+    /// Result of the last thread.
+    pending: Option<(Turn, Pending)>,
 }
 
 type Pending = Receiver<io::Result<Content>>;
@@ -77,6 +83,7 @@ impl PendingDigest {
         Reading::new(program, cache).map(|reading| {
             Self(Some(Work {
                 reading: Arc::new(reading),
+                due: None,
                 pending: None,
             }))
         })
@@ -87,27 +94,74 @@ impl PendingDigest {
         Self(None)
     }
 
-    /// Starts the thread of lowest priority. If that fails, the program is read after the run.
+    /// Notes that the client starts.
     pub(crate) fn start(&mut self) {
         if let Some(work) = &mut self.0 {
-            work.pending = spawn(&work.reading, Turn::Idle).ok();
+            work.due = Some(tokio::time::Instant::now() + FIRST_PAUSE);
         }
+    }
+
+    /// Waits until it is time to [`begin`](Self::begin). The future is never ready without a start, or after it.
+    pub(crate) async fn due(&self) {
+        match self.0.as_ref().and_then(|work| work.due) {
+            Some(due) => sleep_until(due).await,
+            None => future::pending().await,
+        }
+    }
+
+    /// Begins the work beside the client. If that fails, the program is read after the run.
+    pub(crate) fn begin(&mut self) {
+        if let Some(work) = &mut self.0 {
+            work.due = None;
+            let begun = work.reading.begun(Turn::Idle).ok();
+            work.pending = begun.map(|pending| (Turn::Idle, pending));
+        }
+    }
+
+    /// Continues the work with normal priority, because the client has ended.
+    ///
+    /// # Errors
+    /// The errno of a thread that cannot be started. [`Self::wait`] tries again.
+    pub(crate) fn hasten(&mut self) -> io::Result<()> {
+        let Some(work) = &mut self.0 else {
+            return Ok(());
+        };
+        work.due = None;
+        let pending = match work.pending.take() {
+            Some((Turn::Normal, pending)) => pending,
+            Some((Turn::Idle, pending)) => match pending.try_recv() {
+                Ok(found) => ready(found),
+                Err(_) => spawn(&work.reading, Turn::Normal)?,
+            },
+            None => work.reading.begun(Turn::Normal)?,
+        };
+        work.pending = Some((Turn::Normal, pending));
+        Ok(())
     }
 
     /// Waits for the SHA-256.
     ///
     /// # Errors
     /// The first failed read, or `TimedOut` for a file that takes longer than [`LIMIT`].
-    pub(crate) fn wait(&self) -> io::Result<Content> {
-        let Some(Work { reading, pending }) = &self.0 else {
+    pub(crate) fn wait(&mut self) -> io::Result<Content> {
+        let deadline = Instant::now() + LIMIT;
+        self.hasten()?;
+        let Some(Work {
+            reading,
+            pending: Some((_, pending)),
+            ..
+        }) = &self.0
+        else {
             return Ok(Content::BuiltIn);
         };
-        let ready = pending.as_ref().and_then(|pending| pending.try_recv().ok());
-        let read = || received(&spawn(reading, Turn::Normal)?, Instant::now() + LIMIT);
-        let found = ready.unwrap_or_else(read)?;
+        let found = received(pending, deadline)?;
         // The file may have been changed just before the client was started from it.
         let is_outdated = found.from() == DigestSource::Cache && !reading.is_unchanged();
-        if is_outdated { read() } else { Ok(found) }
+        if is_outdated {
+            received(&spawn(reading, Turn::Normal)?, deadline)
+        } else {
+            Ok(found)
+        }
     }
 
     /// Stores a SHA-256 that was read in the cache, unless the file has changed since [`Self::of`], or just before. A
@@ -123,6 +177,14 @@ impl PendingDigest {
     }
 }
 
+/// Result without a thread.
+fn ready(found: io::Result<Content>) -> Pending {
+    let (done, pending) = sync_channel(1);
+    // The receiver is held here, and the channel has room.
+    let _ = done.send(found);
+    pending
+}
+
 fn spawn(reading: &Arc<Reading>, turn: Turn) -> io::Result<Pending> {
     let (done, pending) = sync_channel(1);
     let reading = Arc::clone(reading);
@@ -130,7 +192,7 @@ fn spawn(reading: &Arc<Reading>, turn: Turn) -> io::Result<Pending> {
         .name("digest".to_owned())
         .spawn(move || {
             // A receiver that is gone has the result of the other thread.
-            reading.find(turn).map(|found| done.send(found))
+            reading.read(turn).map(|found| done.send(found))
         })
         .map(|_| pending)
 }
@@ -163,22 +225,20 @@ impl Reading {
         })
     }
 
-    /// Finds the SHA-256 in the cache, or reads the file. Returns `None` in the idle thread if the normal one has taken
-    /// its work.
-    fn find(&self, turn: Turn) -> Option<io::Result<Content>> {
+    /// Finds the SHA-256 in the cache, or starts a thread that reads the file.
+    fn begun(self: &Arc<Self>, turn: Turn) -> io::Result<Pending> {
+        let known = |(cache, file): &(CachePlace, Identity)| cache.known(file);
+        let known = self.identity.as_ref().and_then(known);
+        match known.filter(|_| self.is_unchanged()) {
+            Some(sha256) => Ok(ready(Ok(Content::Cached(sha256)))),
+            None => spawn(self, turn),
+        }
+    }
+
+    /// Reads the file. Returns `None` in the idle thread if the normal one has taken its work.
+    fn read(&self, turn: Turn) -> Option<io::Result<Content>> {
         let mut courtesy = (turn == Turn::Idle).then(Courtesy::begin);
         let mut at = self.take(turn);
-        let known = || {
-            self.identity
-                .as_ref()
-                .and_then(|(cache, file)| cache.known(file))
-        };
-        if at.offset == 0
-            && self.is_unchanged()
-            && let Some(sha256) = known()
-        {
-            return Some(Ok(Content::Cached(sha256)));
-        }
         let mut buffer = vec![0; BUFFER_BYTES];
         while at.offset < self.length {
             let left = usize::try_from(self.length - at.offset).unwrap_or(BUFFER_BYTES);
@@ -263,10 +323,11 @@ mod tests {
     fn digest_is_the_same_with_and_without_the_idle_thread() {
         for content in [content(), b"one".to_vec(), Vec::new()] {
             let (_directory, file) = program(&content);
-            let mut pending = PendingDigest::of(file, None).unwrap();
-            assert_eq!(pending.wait().unwrap(), read(&content));
-            pending.start();
-            assert_eq!(pending.wait().unwrap(), read(&content));
+            let mut without = PendingDigest::of(file.try_clone().unwrap(), None).unwrap();
+            assert_eq!(without.wait().unwrap(), read(&content));
+            let mut with = PendingDigest::of(file, None).unwrap();
+            with.begin();
+            assert_eq!(with.wait().unwrap(), read(&content));
         }
     }
 
@@ -280,20 +341,20 @@ mod tests {
         state.hasher.update(&content[..BUFFER_BYTES]);
         state.offset = BUFFER_BYTES as u64;
         assert!(reading.publish(&state));
-        let found = reading.find(Turn::Normal).unwrap().unwrap();
+        let found = reading.read(Turn::Normal).unwrap().unwrap();
         assert!(matches!(found, Content::Read(sha256) if sha256 == digest::of_bytes(&content)));
         assert!(!reading.publish(&state));
-        assert!(reading.find(Turn::Idle).is_none());
+        assert!(reading.read(Turn::Idle).is_none());
     }
 
     #[test]
     fn file_that_grows_is_hashed_to_its_first_length() {
         let (_directory, mut file) = program(b"one");
-        let pending = PendingDigest::of(file.try_clone().unwrap(), None).unwrap();
+        let mut pending = PendingDigest::of(file.try_clone().unwrap(), None).unwrap();
         file.write_all(b", two").unwrap();
         assert_eq!(pending.wait().unwrap(), read(b"one"));
         // /dev/zero has no end, but its length is 0.
-        let endless = PendingDigest::of(File::open("/dev/zero").unwrap(), None).unwrap();
+        let mut endless = PendingDigest::of(File::open("/dev/zero").unwrap(), None).unwrap();
         assert_eq!(endless.wait().unwrap(), read(b""));
     }
 
@@ -301,6 +362,7 @@ mod tests {
     fn built_in_program_starts_no_thread() {
         let mut pending = PendingDigest::built_in();
         pending.start();
+        pending.begin();
         assert_eq!(pending.wait().unwrap(), Content::BuiltIn);
     }
 
@@ -314,7 +376,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn remembered(pending: &PendingDigest) -> Content {
+    fn remembered(mut pending: PendingDigest) -> Content {
         let content = pending.wait().unwrap();
         pending.remember(&content);
         content
@@ -326,6 +388,7 @@ mod tests {
         reading.begun += Duration::from_secs(10);
         PendingDigest(Some(Work {
             reading: Arc::new(reading),
+            due: None,
             pending: None,
         }))
     }
@@ -336,12 +399,12 @@ mod tests {
         let (directory, mut file) = program(&content);
         let cache = CachePlace::below(directory.path());
         let cached = Content::Cached(digest::of_bytes(&content));
-        assert_eq!(remembered(&settled(&file, &cache)), read(&content));
+        assert_eq!(remembered(settled(&file, &cache)), read(&content));
         assert_eq!(settled(&file, &cache).wait().unwrap(), cached);
         let mut idle = settled(&file, &cache);
-        idle.start();
+        idle.begin();
         assert_eq!(idle.wait().unwrap(), cached);
-        let without = PendingDigest::of(file.try_clone().unwrap(), None).unwrap();
+        let mut without = PendingDigest::of(file.try_clone().unwrap(), None).unwrap();
         assert_eq!(without.wait().unwrap(), read(&content));
         file.write_all(b"more").unwrap();
         let longer = [content.as_slice(), b"more"].concat();
@@ -354,19 +417,15 @@ mod tests {
         let (directory, file) = program(&content);
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         let cache = CachePlace::below(directory.path());
-        remembered(&settled(&file, &cache));
+        remembered(settled(&file, &cache));
         let mut pending = settled(&file, &cache);
-        // The idle thread has found the SHA-256 in the cache.
-        let (done, found) = sync_channel(1);
-        done.send(Ok(pending.wait().unwrap())).unwrap();
-        let work = pending.0.as_mut().unwrap();
-        work.pending = Some(found);
+        pending.begin();
         // A change of the content that only the time of the change shows. The clock of the kernel's time stamps ticks
         // every few milliseconds.
         let mut other = content.clone();
         other[0] ^= 1;
         let path = directory.path().join("program");
-        while work.reading.is_unchanged() {
+        while pending.0.as_ref().unwrap().reading.is_unchanged() {
             fs::write(&path, &other).unwrap();
             file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         }
@@ -382,12 +441,12 @@ mod tests {
         file.set_modified(tomorrow).unwrap();
         let young = || PendingDigest::of(file.try_clone().unwrap(), Some(cache.clone()));
         for _ in 0..2 {
-            assert_eq!(remembered(&young().unwrap()), read(&content));
+            assert_eq!(remembered(young().unwrap()), read(&content));
         }
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         let pending = settled(&file, &cache);
         file.write_all(b"more").unwrap();
-        assert_eq!(remembered(&pending), read(&content));
+        assert_eq!(remembered(pending), read(&content));
         assert!(!directory.path().join(".cache").exists());
     }
 }

@@ -116,7 +116,7 @@ fn make(
     let mut input = ClientInput::open(&request.stdin)?;
     let mut outputs = Outputs::open(request)?;
     let Launched {
-        prepared,
+        mut prepared,
         trees,
         mut capture,
         _stage,

@@ -201,7 +201,6 @@ impl Session<'_> {
         if let (Some(input), Some(pipe)) = (&mut self.settings.input, self.stdin.take()) {
             input.start(pipe);
         }
-        // After the order, so that it does not delay the client.
         self.settings.digest.start();
         next
     }

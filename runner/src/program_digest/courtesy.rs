@@ -9,8 +9,6 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use sys::priority;
 
-/// Pause before any work: many programs have started by then.
-const FIRST_PAUSE: Duration = Duration::from_millis(16);
 /// Pause after each preemption. The kernel preempts a thread after one of its ticks, 10 ms at most, so that a client
 /// that uses the whole processor loses 4 % of it at most.
 const PAUSE: Duration = Duration::from_millis(256);
@@ -23,11 +21,10 @@ pub(super) struct Courtesy {
 }
 
 impl Courtesy {
-    /// Gives the calling thread the lowest priority and makes its first pause.
+    /// Gives the calling thread the lowest priority.
     pub(super) fn begin() -> Self {
         // A filter may refuse it: the pauses are left then.
         let _ = priority::make_idle();
-        thread::sleep(FIRST_PAUSE);
         Self {
             preemptions: preemptions(),
         }
