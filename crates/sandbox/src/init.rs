@@ -330,6 +330,7 @@ impl ClientProcess {
             Some((Launch::Listening { descriptor }, _)) => {
                 return self.detach(inheritance, descriptor).map(|()| true);
             }
+            Some((Launch::ReadBack { report }, _)) => (FromInit::ReadBack { report }, true),
             Some((Launch::Probed { report }, _)) => {
                 // The client's process has its own descriptor table now. After this, only its exec closes the socket.
                 self.client_end = None;

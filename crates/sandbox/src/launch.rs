@@ -15,7 +15,8 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{chdir, execve, getppid, setsid};
-use serde_json::value::to_raw_value;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use sys::fds::unshare_table_closing_from;
 use sys::process::{reset_signals, run_in_shared_memory};
 
@@ -87,15 +88,19 @@ fn restrict_and_probe(
     expect(socket, |message| matches!(message, Launch::Detached))?;
     unshare_table_closing_from(3).at(Step::Channel)?;
     probe_in_child(socket, || {
-        let at = (ports.stub, init);
-        let report = self_check::gather(plan, proc_view, at, landlock, surroundings)?;
-        let report = to_raw_value(&report)
-            .map_err(|_| Errno::EINVAL)
-            .at(Step::Probe)?;
+        let report = raw(&self_check::read_back(proc_view, landlock, surroundings)?)?;
+        message::send(socket, &Launch::ReadBack { report }, &[]).at(Step::Channel)?;
+        let report = raw(&self_check::probe(plan, proc_view, (ports.stub, init)))?;
         message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)
     })?;
     expect(socket, |message| matches!(message, Launch::Go))?;
     landlock::forbid_connections(plan)
+}
+
+fn raw(report: &impl Serialize) -> Result<Box<RawValue>, SetupError> {
+    to_raw_value(report)
+        .map_err(|_| Errno::EINVAL)
+        .at(Step::Probe)
 }
 
 /// Runs `work` in a child, so that no object that a probe opened or made survives until the exec.

@@ -71,9 +71,14 @@ pub enum FromInit {
     },
     /// The client's process has its filter. The message carries the descriptor of the listener.
     Listening,
-    /// The client's process has read its layers back and run the canary, before its exec.
-    Probed {
+    /// The client's process has read its layers back, before the canary.
+    ReadBack {
         /// A [`SelfCheck`](super::self_check::SelfCheck), which init passes on unread.
+        report: Box<RawValue>,
+    },
+    /// The client's process has run the canary, before its exec.
+    Probed {
+        /// A [`CanaryReport`](super::self_check::CanaryReport), which init passes on unread.
         report: Box<RawValue>,
     },
     /// The exec succeeded.
@@ -164,7 +169,9 @@ pub(crate) enum Launch {
     Detached,
     /// To the client: execute the program.
     Go,
-    /// From the client: result of the self-check.
+    /// From the client: the layers, read back.
+    ReadBack { report: Box<RawValue> },
+    /// From the client: result of the canary.
     Probed { report: Box<RawValue> },
     /// From the client: the exec failed. A successful exec closes the socket instead.
     NotStarted { errno: i32 },

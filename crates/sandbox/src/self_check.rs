@@ -1,7 +1,7 @@
 //! The self-check: reads the layers back and runs the canary in the client's process, just before its exec.
 //!
 //! The values are gathered inside: namespaces and mounts just before the filter, the rest in a child of that process.
-//! [`crate::verify`] judges them outside.
+//! [`crate::verify`] judges them outside, the layers while the canary still runs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -30,7 +30,7 @@ use super::proc::{Proc, ProcView};
 /// Namespaces that differ from the runner's, by their names in /proc/self/ns.
 pub(super) const NAMESPACES: [&str; 7] = ["user", "net", "mnt", "pid", "ipc", "uts", "cgroup"];
 
-/// Values read back inside, and results of the probes.
+/// Values of the layers, read back inside.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SelfCheck {
     /// Fields of /proc/self/status, by key.
@@ -45,6 +45,11 @@ pub struct SelfCheck {
     pub(crate) limits: BTreeMap<String, (u64, u64)>,
     /// Landlock rights that the kernel enforces.
     pub landlock: LandlockReport,
+}
+
+/// Results of the canary.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CanaryReport {
     /// Results of the probes.
     pub(crate) observations: Vec<Observation>,
     /// Client address of the canary's connection to the stub, which distinguishes it from the client's connections.
@@ -94,11 +99,9 @@ pub(super) fn surroundings(plan: &Plan, proc: &Proc) -> Result<Surroundings, Set
     })
 }
 
-/// Reads the other layers back and runs the canary.
-pub(super) fn gather(
-    plan: &Plan,
+/// Reads the other layers back.
+pub(super) fn read_back(
     proc_view: &ProcView,
-    (port, init): (u16, Pid),
     landlock: LandlockReport,
     surroundings: Surroundings,
 ) -> Result<SelfCheck, SetupError> {
@@ -109,6 +112,18 @@ pub(super) fn gather(
         .filter_map(|line| line.split_once(':'))
         .map(|(key, value)| (key.to_owned(), value.trim().to_owned()))
         .collect();
+    Ok(SelfCheck {
+        status,
+        surroundings,
+        shows_proc: proc_view.shows_proc,
+        inherited: inherited(&proc_view.proc)?,
+        limits: limits()?,
+        landlock,
+    })
+}
+
+/// Runs the canary.
+pub(super) fn probe(plan: &Plan, proc_view: &ProcView, (port, init): (u16, Pid)) -> CanaryReport {
     let (stub_peer, reached) = reach_stub(port);
     let mut observations = vec![canary::observation(
         canary::STUB,
@@ -122,16 +137,10 @@ pub(super) fn gather(
         stub_port: port,
     };
     observations.extend(canary::observe(kind, &env));
-    Ok(SelfCheck {
-        status,
-        surroundings,
-        shows_proc: proc_view.shows_proc,
-        inherited: inherited(&proc_view.proc)?,
-        limits: limits()?,
-        landlock,
+    CanaryReport {
         observations,
         stub_peer,
-    })
+    }
 }
 
 /// Reads the namespace links of the calling process, the client or the runner.

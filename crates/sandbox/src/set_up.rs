@@ -7,12 +7,15 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
+use model::evidence::Layer;
 use model::secret::SecretScanner;
 use nix::errno::Errno;
 use nix::unistd::Pid;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use sys::clock::Clock;
 
-use super::canary::outside;
+use super::canary::{self, Kind, outside};
 use super::counters::Counters;
 use super::error::{At as _, EXHAUSTED, SetupError, Step};
 use super::identity;
@@ -22,8 +25,8 @@ use super::netns_check::Network;
 use super::plan::{Identity, Plan};
 use super::reaper::Condition;
 use super::root::Trees;
-use super::self_check::{SelfCheck, namespaces};
-use super::supervise::{StubAddresses, Supervisor};
+use super::self_check::{CanaryReport, SelfCheck, namespaces};
+use super::supervise::{KernelMemory, StubAddresses, Supervisor};
 use super::verify::{self, HostView, Isolation, own_filters};
 use super::weaken::Protection;
 
@@ -39,6 +42,8 @@ pub struct SetUp<'p> {
     cgroup: Result<String, String>,
     /// For the supervisor, until it starts.
     lines: Option<LineCount>,
+    /// For the supervisor, from the stage's service to its start.
+    memory: Option<KernelMemory>,
     last_report: Option<&'static str>,
     network: Option<(StubAddresses, Network)>,
     /// Listener of the client's filter, until the supervisor takes it.
@@ -46,6 +51,10 @@ pub struct SetUp<'p> {
     supervisor: Option<Supervisor>,
     supervised_us: Option<u64>,
     has_root: bool,
+    /// Values of the layers.
+    check: Option<SelfCheck>,
+    /// Layers, judged once their values and the network are known.
+    layers: Option<Vec<Layer>>,
     is_judged: bool,
 }
 
@@ -121,12 +130,15 @@ impl<'p> SetUp<'p> {
             refused_outside: None,
             cgroup,
             lines: Some(lines),
+            memory: None,
             last_report: None,
             network: None,
             listener: None,
             supervisor: None,
             supervised_us: None,
             has_root: false,
+            check: None,
+            layers: None,
             is_judged: false,
         }
     }
@@ -148,7 +160,9 @@ impl<'p> SetUp<'p> {
                 self.network = Some((StubAddresses { stub, elsewhere }, network));
                 // Not earlier: until now the stage waits for answers of this process.
                 self.refused_outside = Some(outside::refused(self.plan.tier, &self.plan.probe));
-                match self.supervise() {
+                // Not later: the client's process waits for the supervisor.
+                self.memory = Some(KernelMemory::new(self.plan, self.stage));
+                match self.supervise().and_then(|()| self.judge_layers()) {
                     Ok(()) => StageStep::Serving(stub),
                     Err(error) => StageStep::Failed(error),
                 }
@@ -179,13 +193,23 @@ impl<'p> SetUp<'p> {
                     Err(error) => InitStep::Failed(error),
                 }
             }
+            FromInit::ReadBack { report } => {
+                self.last_report = Some("the layers were read back");
+                let read = read(&report).and_then(|check| {
+                    self.check = Some(check);
+                    self.judge_layers()
+                });
+                match read {
+                    Ok(()) => InitStep::Continue,
+                    Err(error) => InitStep::Failed(error),
+                }
+            }
             FromInit::Probed { report } => {
                 self.last_report = Some("the canary was made");
                 if let Some(error) = self.supervisors_failure() {
                     return InitStep::Failed(error);
                 }
-                let read = serde_json::from_str(report.get()).map_err(|_| Errno::EBADMSG);
-                let judged = read.at(Step::Probe).and_then(|report| {
+                let judged = read(&report).and_then(|report| {
                     let judgement = self.judge(&report)?;
                     match judgement.broken.as_ref().and_then(|_| exhausted(&report)) {
                         Some(error) => Err(error),
@@ -238,14 +262,12 @@ impl<'p> SetUp<'p> {
         ) else {
             return Ok(());
         };
+        let counts = self.lines.take().zip(self.memory.take());
         let supervisor = Supervisor::start(
             listener,
             *addresses,
             self.clock,
-            self.lines
-                .take()
-                .ok_or(Errno::EALREADY)
-                .at(Step::Supervise)?,
+            counts.ok_or(Errno::EALREADY).at(Step::Supervise)?,
             (self.plan, self.stage),
             self.secrets,
         )?;
@@ -264,35 +286,48 @@ impl<'p> SetUp<'p> {
         self.supervisor.as_ref().and_then(Supervisor::failure)
     }
 
+    /// Judges the layers as soon as all that they depend on is known.
+    fn judge_layers(&mut self) -> Result<(), SetupError> {
+        if let (Some(check), Some((_, network)), None) = (&self.check, &self.network, &self.layers)
+        {
+            let outside = HostView {
+                plan: self.plan,
+                network,
+                namespaces: &namespaces()?,
+                filters: own_filters(),
+                cgroup: &self.cgroup,
+            };
+            self.layers = Some(verify::layers(check, &outside));
+        }
+        Ok(())
+    }
+
     /// Decides on the release: every required layer read back, every probe held. After a good judgement, calls count as
     /// the client's.
-    fn judge(&mut self, report: &SelfCheck) -> Result<Judgement, SetupError> {
+    fn judge(&mut self, report: &CanaryReport) -> Result<Judgement, SetupError> {
         self.is_judged = true;
         let refused = self.refused_outside.take().transpose()?.unwrap_or_default();
-        let namespaces = namespaces()?;
-        let (Some((addresses, network)), Some(supervisor)) = (&self.network, &self.supervisor)
+        let layers = self.layers.take();
+        let (Some(layers), Some(check), Some((addresses, _)), Some(supervisor)) =
+            (layers, &self.check, &self.network, &self.supervisor)
         else {
-            // The canaries' own calls are answered by the supervisor, so it cannot have ended before.
-            return Ok(Judgement {
-                isolation: Isolation::default(),
-                broken: Some("the canary was not supervised".to_owned()),
-                canary_peer: report.stub_peer,
-                landlock_abi: report.landlock.abi,
-            });
+            // The layers come before the canary, whose own calls are answered by the supervisor.
+            return Err(Errno::EPROTO).at(Step::Probe);
         };
-        let recorded = supervisor.canaries();
-        let outside = HostView {
-            plan: self.plan,
-            network,
-            stub_port: addresses.stub.port(),
-            namespaces: &namespaces,
-            filters: own_filters(),
-            refused: &refused,
-            cgroup: &self.cgroup,
-            recorded: &recorded,
-        };
-        let isolation = verify::judge(report, &outside);
         let plan = self.plan;
+        let canary = canary::Context {
+            kind: Kind::of(plan.tier, check.shows_proc),
+            targets: &plan.probe,
+            stub_port: addresses.stub.port(),
+            observed: &report.observations,
+            recorded: &supervisor.canaries(),
+            refused_outside: &refused,
+            scopes: check.landlock.scopes,
+        };
+        let isolation = Isolation {
+            layers,
+            canaries: canary.judge(),
+        };
         let broken = isolation
             .broken()
             .filter(|_| plan.keeps(Protection::Ledger) && plan.keeps(Protection::Judgement));
@@ -303,7 +338,7 @@ impl<'p> SetUp<'p> {
             isolation,
             broken,
             canary_peer: report.stub_peer,
-            landlock_abi: report.landlock.abi,
+            landlock_abi: check.landlock.abi,
         })
     }
 
@@ -346,8 +381,14 @@ impl<'p> SetUp<'p> {
     }
 }
 
+fn read<T: DeserializeOwned>(report: &RawValue) -> Result<T, SetupError> {
+    serde_json::from_str(report.get())
+        .map_err(|_| Errno::EBADMSG)
+        .at(Step::Probe)
+}
+
 /// Finds the first probe that failed for want of a resource, so that it shows nothing about the sandbox.
-fn exhausted(report: &SelfCheck) -> Option<SetupError> {
+fn exhausted(report: &CanaryReport) -> Option<SetupError> {
     let mut probes = report.observations.iter();
     let probe = probes.find(|probe| EXHAUSTED.contains(&Errno::from_raw(probe.errno)))?;
     Some(SetupError {

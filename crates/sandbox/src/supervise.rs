@@ -48,7 +48,6 @@ use self::behalf::Sockets;
 use self::call::{Address, Call};
 use self::caller::{Caller, Callers};
 use self::decide::{Context, decide};
-use self::kernel_memory::KernelMemory;
 use self::ledger::Ledger;
 use self::pinning::Pinning;
 use self::process_limit::ProcessLimit;
@@ -57,6 +56,8 @@ use super::filter::SystemCall;
 use super::lines::LineCount;
 use super::plan::{Plan, RootPlan};
 use super::weaken::Protection;
+
+pub(super) use self::kernel_memory::KernelMemory;
 
 /// Time limit for the ledger's hand-over after the last filtered process has ended.
 const HAND_OVER: Duration = Duration::from_secs(2);
@@ -91,16 +92,17 @@ struct Shared {
 }
 
 impl Supervisor {
-    /// Starts the thread. At each connection to the stub, it takes the number of output lines from `lines`.
+    /// Starts the thread. At each connection to the stub, it takes the number of output lines from `lines`. `memory` was
+    /// counted before the client made any socket.
     ///
     /// # Errors
     /// A refused request, the errno of the failed thread creation, or `EINVAL` if the kernel's struct seccomp_notif
     /// differs from ours.
-    pub fn start(
+    pub(super) fn start(
         listener: OwnedFd,
         addresses: StubAddresses,
         clock: Clock,
-        lines: LineCount,
+        (lines, memory): (LineCount, KernelMemory),
         (plan, stage): (&Plan, Pid),
         secrets: &SecretScanner,
     ) -> Result<Self, SetupError> {
@@ -139,7 +141,7 @@ impl Supervisor {
             unix_sockets: !plan.is_inherited() && !plan.shows_host_directories(),
             shared_network: plan.is_inherited(),
             process_limit: ProcessLimit::new(plan.process_limit, stage),
-            memory: KernelMemory::new(plan, stage),
+            memory,
             own_trees: plan.root.trees().map(|(_, path)| PathBuf::from(path)),
             executable: plan.is_inherited().then(|| executable(&plan.root)),
             secrets: secrets.clone(),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use model::case::{Device, Root, Tier};
-use model::evidence::{Attempt, Canary, CanaryStatus, Layer, LayerNeed, LayerStatus};
+use model::evidence::{Canary, CanaryStatus, Layer, LayerNeed, LayerStatus};
 use model::layout::{HOME, HOST_NAME, INSIDE_ID, TMP, WORK};
 use model::text::count;
 use sys::read::kernel_text;
@@ -61,38 +61,19 @@ pub struct HostView<'a> {
     pub plan: &'a Plan,
     /// Links and routes of the client's network namespace.
     pub network: &'a Network,
-    /// TCP port of the stub.
-    pub stub_port: u16,
     /// Links of /proc/self/ns of the runner, by name.
     pub namespaces: &'a BTreeMap<String, String>,
     /// Number of seccomp filters of the runner itself.
     pub filters: u32,
-    /// Names of the probes that are refused outside too.
-    pub refused: &'a [&'static str],
-    /// Ledger entries of the probes.
-    pub recorded: &'a [Attempt],
     /// Limits of the sandbox's cgroup, or the reason for its absence.
     pub cgroup: &'a Result<String, String>,
 }
 
-/// Judges the result of the self-check.
-pub fn judge(report: &SelfCheck, outside: &HostView<'_>) -> Isolation {
-    let layers = match outside.plan.tier {
+/// Judges the layers.
+pub fn layers(report: &SelfCheck, outside: &HostView<'_>) -> Vec<Layer> {
+    match outside.plan.tier {
         Tier::Namespace => own_layers(report, outside),
         Tier::Inherited => inherited::layers(report, outside),
-    };
-    let context = canary::Context {
-        kind: Kind::of(outside.plan.tier, report.shows_proc),
-        targets: &outside.plan.probe,
-        stub_port: outside.stub_port,
-        observed: &report.observations,
-        recorded: outside.recorded,
-        refused_outside: outside.refused,
-        scopes: report.landlock.scopes,
-    };
-    Isolation {
-        layers,
-        canaries: context.judge(),
     }
 }
 

@@ -72,7 +72,7 @@ impl Callers {
         let is_known = |known: &&Known| known.thread == thread && !has_ended(&known.pidfd);
         let (process, pid) = match self.last.as_ref().filter(is_known) {
             Some(known) => (known.process, known.pid),
-            None => self.read_ids(thread),
+            None => self.read_ids(thread).0,
         };
         // Not kept: execve(2) changes the program.
         let program = fs::read_link(format!("/proc/{thread}/exe"));
@@ -87,7 +87,8 @@ impl Callers {
         }
     }
 
-    fn read_ids(&mut self, thread: i32) -> (Pid, i32) {
+    /// Returns the ids and the text that contains them.
+    fn read_ids(&mut self, thread: i32) -> ((Pid, i32), String) {
         // Opened first, so that the ids are those of the same thread.
         let pidfd = open_thread_pidfd(thread);
         let status = kernel_text(format!("/proc/{thread}/status")).unwrap_or_default();
@@ -99,12 +100,12 @@ impl Callers {
             pid,
             pidfd,
         });
-        (process, pid)
+        ((process, pid), status)
     }
 
     /// Reads the parent as well.
     pub(super) fn read_with_parent(&mut self, thread: i32) -> Caller {
-        let status = kernel_text(format!("/proc/{thread}/status")).unwrap_or_default();
+        let (_, status) = self.read_ids(thread);
         let parent = first(&status, "PPid:").unwrap_or(0);
         Caller {
             parent: pid_inside(parent),

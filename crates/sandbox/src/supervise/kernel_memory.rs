@@ -29,7 +29,7 @@ const MIN_SOCKETS: u64 = 256;
 
 /// Remaining number of each limit.
 #[derive(Debug)]
-pub(super) struct KernelMemory {
+pub(crate) struct KernelMemory {
     /// Directory /proc/PID/net of the client's network namespace (proc_pid_net(5)).
     network: PathBuf,
     limit: u64,
@@ -42,7 +42,7 @@ pub(super) struct KernelMemory {
 
 impl KernelMemory {
     /// Counts the open sockets before the client makes any. `stage` is in the client's network namespace.
-    pub(super) fn new(plan: &Plan, stage: Pid) -> Self {
+    pub(crate) fn new(plan: &Plan, stage: Pid) -> Self {
         let network = if plan.is_inherited() {
             PathBuf::from("/proc/self/net")
         } else {
