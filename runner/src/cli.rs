@@ -57,6 +57,18 @@ pub(crate) struct Cli {
     pub command: CliCommand,
 }
 
+/// Guesses from the words of a command line if it makes a run with namespaces of its own. A wrong guess costs time only.
+pub(crate) fn is_likely_run(arguments: &[OsString]) -> bool {
+    let makes_run = |word: &OsString| RUNS.iter().any(|run| word == run);
+    let makes_none = |word: &OsString| NO_RUN.iter().any(|other| word == other);
+    arguments.get(1).is_some_and(makes_run) && !arguments.iter().any(makes_none)
+}
+
+/// Subcommands that make a run.
+const RUNS: [&str; 4] = ["case-a", "case-b", "run", "audit"];
+/// Words of command lines without a run, or with a run in the namespaces of a container.
+const NO_RUN: [&str; 4] = ["-h", "--help", "inherited", "--isolation=inherited"];
+
 /// The subcommands.
 //
 // Deferred: only the options of the subcommand that was typed are built. Their docs are plain comments, because clap

@@ -14,7 +14,7 @@ use sys::process::ignore_file_size_signal;
 
 use crate::advice::proofs::{self, PROOFS_ARGUMENT};
 use crate::bundle::verify::{self, Verified, VerifyError};
-use crate::cli::{Cli, Command, UsageError};
+use crate::cli::{self, Cli, Command, UsageError};
 use crate::collect::Failure;
 use crate::diff::{self, DiffError};
 use crate::doctor::audited::TRIAL_ARGUMENT;
@@ -83,6 +83,10 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
         return ExitCode::from(text_code(written, USAGE));
     }
     let is_audit = arguments.get(1).is_some_and(|word| word == "audit");
+    // The stage makes its namespaces while the options are parsed and the policies read. If it cannot be started, the run
+    // itself tries again and says why.
+    let early = cli::is_likely_run(&arguments).then_some(OwnNamespaces::UserAndNetwork);
+    let waiting = early.and_then(|namespaces| Waiting::start(namespaces).ok());
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -97,12 +101,6 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
             return ExitCode::from(text_code(written, wrong));
         }
     };
-    // The stage makes its namespaces while the policies are read. If it cannot be started, the run itself tries again
-    // and says why.
-    let early = cli
-        .may_run_in_namespaces()
-        .then_some(OwnNamespaces::UserAndNetwork);
-    let waiting = early.and_then(|namespaces| Waiting::start(namespaces).ok());
     let code = match cli.resolve(std::env::var_os("PATH").as_deref()) {
         Ok(Command::Run(request)) => run(&request, waiting),
         Ok(Command::Fleet(request)) => fleet(*request, waiting),

@@ -8,8 +8,8 @@ use report::Form;
 
 use super::options::isolation;
 use super::{
-    Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
-    SelftestOptions, UsageError, audit, folder, init, run,
+    Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, PolicyCommand, SelftestOptions,
+    UsageError, audit, folder, init, run,
 };
 use crate::request::{
     ClientProgram, DiffRequest, DoctorAction, FleetRequest, InitAction, InitRequest, PolicyAction,
@@ -38,23 +38,6 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Checks for a command that makes a run with namespaces of its own, where the host can.
-    pub(crate) fn may_run_in_namespaces(&self) -> bool {
-        let isolation = match &self.command {
-            CliCommand::Audit(options) => options.isolation,
-            CliCommand::CaseA(options)
-            | CliCommand::CaseB(options)
-            | CliCommand::Run { options, .. } => options.isolation,
-            CliCommand::Init(_)
-            | CliCommand::Doctor(_)
-            | CliCommand::Selftest(_)
-            | CliCommand::Diff(_)
-            | CliCommand::Verify(_)
-            | CliCommand::Policy { .. } => return false,
-        };
-        isolation != IsolationArgument::Inherited
-    }
-
     /// Resolves the command line. Reads the policies that it names, and finds the client. A bare name of a client is
     /// looked up in `search_path`, the variable PATH.
     pub(crate) fn resolve(self, search_path: Option<&OsStr>) -> Result<Command, UsageError> {

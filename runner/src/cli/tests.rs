@@ -57,6 +57,28 @@ fn refused(words: &[&str]) -> String {
     error.to_string()
 }
 
+#[test]
+fn run_is_guessed_from_the_words() {
+    let guess = |words: &str| {
+        let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+        is_likely_run(&words)
+    };
+    for run in RUNS {
+        assert!(Cli::command().find_subcommand(run).is_some(), "{run}");
+        assert!(guess(&format!("runner {run} x")), "{run}");
+    }
+    for other in [
+        "runner",
+        "runner doctor",
+        "runner case-b --help",
+        "runner audit -h",
+        "runner run --isolation inherited x.toml",
+        "runner audit --isolation=inherited -- x",
+    ] {
+        assert!(!guess(other), "{other}");
+    }
+}
+
 fn unparsed(words: &[&str]) -> clap::Error {
     let words = std::iter::once("runner").chain(words.iter().copied());
     Cli::try_parse_from(words).unwrap_err()
