@@ -22,7 +22,7 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::time::ClockId;
-use nix::unistd::{Pid, dup2_stdin};
+use nix::unistd::{Pid, close, dup2_stdin};
 use sys::fds::adopt;
 use sys::process::{self, Reaped, Side, clone_process};
 
@@ -291,7 +291,12 @@ impl ClientProcess {
             cpu,
             survivors: end_everything(plan, inheritance, proc)?,
         };
-        message::send(&inheritance.channel, &FromInit::Ended { end }, &[]).at(Step::Channel)
+        message::send(&inheritance.channel, &FromInit::Ended { end }, &[]).at(Step::Channel)?;
+        // The runner waits for the end of both pipes, and an ending process frees its mount namespace before its files.
+        for output in [1, 2] {
+            let _ = close(output);
+        }
+        Ok(())
     }
 
     fn wait(&self, inheritance: &Inheritance, launching: bool) -> Result<Ready, SetupError> {

@@ -58,8 +58,9 @@ pub fn bind(tier: Tier) -> io::Result<UdpSocket> {
 
 /// Resolver of one run.
 pub(super) struct Resolver {
-    socket: tokio::net::UdpSocket,
+    /// Closed first, because the runner waits for its end.
     runner: AsyncFd<OwnedFd>,
+    socket: tokio::net::UdpSocket,
     unreported: Unreported,
 }
 
