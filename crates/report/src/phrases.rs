@@ -10,6 +10,11 @@ use model::report::{Baseline, BaselineOutcome, Report};
 use model::secret::CREDENTIAL_HEADERS;
 use model::text::{count, grouped, truncated};
 
+/// Number of lines of standard error that explain the end of a program.
+const CAUSE_LINES: usize = 5;
+/// Maximum length of a finding in a list of runs, in characters.
+const MAX_FINDING: usize = 200;
+
 /// Source of a requirement: a section of the specification, the case, or the lock file.
 pub(super) fn asked_by(asked_by: &AskedBy) -> String {
     match asked_by {
@@ -137,9 +142,6 @@ pub(super) fn is_leftover(finding: &Finding) -> bool {
     finding.status == Status::Skipped && finding.found.is_some()
 }
 
-/// Number of lines of standard error that explain the end of a program.
-const CAUSE_LINES: usize = 5;
-
 /// Returns the last lines of standard error.
 pub(super) fn last_lines(evidence: &Evidence) -> Vec<&str> {
     let mut lines: Vec<&str> = evidence
@@ -182,9 +184,6 @@ pub(super) fn exit(evidence: &Evidence) -> String {
     };
     evidence.at_limit(how)
 }
-
-/// Maximum length of a finding in a list of runs, in characters.
-const MAX_FINDING: usize = 200;
 
 /// Returns the finding in one line of bounded length; may contain text of the client.
 pub(super) fn in_short(found: &FirstFinding) -> String {

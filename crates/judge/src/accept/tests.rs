@@ -26,7 +26,7 @@ fn changes(run: &Fixture, id: &str) -> Vec<Change> {
     judged.changes(id)
 }
 
-/// The same run with a change of its evidence.
+/// Copy of the run with a change of its evidence.
 fn changed(mut run: Fixture, change: fn(&mut Fixture)) -> Fixture {
     change(&mut run);
     run

@@ -7,7 +7,7 @@ use crate::needs_program;
 
 /// End of the agent, which prints its answer as text.
 const END: &str = "print(\"\".join";
-/// The same agent with two records.
+/// Agent that also writes two records.
 const RECORDS: &str = "print(json.dumps({\"type\": \"start\", \"session\": str(uuid.uuid4()), \"tools\": []}))
 print(json.dumps({\"type\": \"result\", \"is_error\": False, \"text\": \"a whole answer\", \"cwd\": os.getcwd()}))
 0 and print(\"\".join";
