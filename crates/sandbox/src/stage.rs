@@ -27,6 +27,7 @@ use sys::errno_of;
 use sys::fds;
 use sys::net::set_loopback_up;
 use sys::process::{Side, clone_process, reset_child_signal};
+use sys::processors;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
@@ -186,13 +187,16 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
         carried,
     } = ends;
     // Each side closes the descriptors of the other side.
-    if let Side::Child = clone_process(init_namespaces(plan)).at(Step::CloneInit)? {
-        return Ok(Role::Init(Inheritance {
-            channel,
-            gate: init_gate,
-            stdin,
-            carried,
-        }));
+    match clone_process(init_namespaces(plan)).at(Step::CloneInit)? {
+        Side::Child => {
+            return Ok(Role::Init(Inheritance {
+                channel,
+                gate: init_gate,
+                stdin,
+                carried,
+            }));
+        }
+        Side::Parent(init) => processors::spread(init),
     }
     drop((init_gate, channel, stdin, carried));
     let network = seal_network(plan)?;

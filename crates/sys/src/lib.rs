@@ -22,6 +22,7 @@ pub mod net;
 pub mod notify;
 pub mod priority;
 pub mod process;
+pub mod processors;
 pub mod random;
 pub mod read;
 pub mod seccomp;
