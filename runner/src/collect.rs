@@ -41,6 +41,7 @@ use sandbox::set_up::SetUp;
 use sandbox::spawn::{InputPipe, Stage};
 use sys::clock::Clock;
 use sys::fds::watched;
+use sys::processors::Processors;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -104,7 +105,7 @@ pub(crate) async fn collect(
     mut stage: Stage,
     mut settings: CollectSettings<'_>,
 ) -> std::io::Result<(Capture, Option<Stage>)> {
-    let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
+    let pid = stage.pid();
     let (control, to_stage) =
         tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
     let (line_reader, asked, lines) = match &stage.stdout {
@@ -121,7 +122,7 @@ pub(crate) async fn collect(
     let cgroup = cgroup.map(Cgroup::describe).map_err(String::clone);
     let set_up = SetUp::new(
         (settings.plan, settings.secrets),
-        pid,
+        (pid, stage.processors),
         cgroup,
         settings.clock,
         lines,
@@ -143,6 +144,7 @@ pub(crate) async fn collect(
         group: None,
         signals: Signals::listen()?,
         stage: pid,
+        processors: stage.processors,
         phase: Phase::SettingUp,
         deadline: Instant::now() + SET_UP,
         next_look: Instant::now() + stalled::BETWEEN_LOOKS,
@@ -255,6 +257,7 @@ struct Session<'a> {
     group: Option<OwnedFd>,
     signals: Signals,
     stage: Pid,
+    processors: Option<Processors>,
     phase: Phase,
     deadline: Instant,
     /// Time of the next look at the sandbox's processes during set-up.
@@ -350,6 +353,11 @@ impl Session<'_> {
             .map(|(pid, program)| Survivor { pid, program });
         self.capture.survivors = survivors.collect();
         self.enter(Phase::Finishing, FINISHING);
+        if let Some(processors) = &self.processors {
+            // Two processes of the sandbox end beside the work on the report.
+            processors.give_first(self.stage);
+            processors.take_rest();
+        }
         self.tell_stub(Control::Finish).await;
         // The report waits for it, and tells the cause of a failure.
         let _ = self.settings.digest.hasten();

@@ -25,6 +25,7 @@ use nix::time::ClockId;
 use nix::unistd::{Pid, close, dup2_stdin};
 use sys::fds::adopt;
 use sys::process::{self, Reaped, Side, clone_process};
+use sys::processors::{Processors, SELF};
 
 use super::error::{At as _, SetupError, Step};
 use super::launch::{self, Program};
@@ -44,6 +45,8 @@ pub(super) struct Inheritance {
     pub(super) stdin: Option<OwnedFd>,
     /// Mounts for paths of the plan that init may not reach.
     pub(super) carried: Vec<OwnedFd>,
+    /// Division of the processors, which ends with the client's start.
+    pub(super) processors: Option<Processors>,
 }
 
 /// Runs init to its end and returns its exit code.
@@ -115,6 +118,10 @@ fn run(plan: &Plan, inheritance: &Inheritance, carried: Vec<OwnedFd>) -> Result<
         prctl::set_dumpable(false).at(Step::HideProcess)?;
     }
     message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
+    if let Some(processors) = &inheritance.processors {
+        // The client's process stays until it is released.
+        let _ = processors.free(SELF);
+    }
     client.accompany(plan, inheritance, &proc_view.proc, target)
 }
 
@@ -260,6 +267,10 @@ impl ClientProcess {
                     Some((ToInit::Go, _)) => {
                         target = None;
                         self.released = true;
+                        if let Some(processors) = &inheritance.processors {
+                            let freed = processors.free(self.pid);
+                            freed.at_object(Step::CloneClient, "its processors")?;
+                        }
                         message::send(&self.socket, &Launch::Go, &[]).at(Step::Channel)?;
                     }
                     Some((ToInit::End, _)) => {

@@ -17,7 +17,6 @@ use model::case::{Access, Device, Tier};
 use model::layout::PROGRAM_DIRECTORY;
 use model::secret::SecretScanner;
 use nix::errno::Errno;
-use nix::unistd::Pid;
 use sys::clock::Clock;
 use sys::random;
 use thiserror::Error;
@@ -212,9 +211,14 @@ impl Sandbox {
         let stage = spawn(&plan)?;
         let cgroup = stage.cgroup.as_ref();
         let cgroup = cgroup.map(Cgroup::describe).map_err(String::clone);
-        let process = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
         let lines = LineCount::none();
-        let set_up = SetUp::new((&plan, &secrets), process, cgroup, clock, lines);
+        let set_up = SetUp::new(
+            (&plan, &secrets),
+            (stage.pid(), stage.processors),
+            cgroup,
+            clock,
+            lines,
+        );
         let mut run = Drive::new(stage, set_up)?;
         let ended = run.drive(self.timeout);
         drop((held, targets));

@@ -14,6 +14,7 @@ use nix::unistd::Pid;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use sys::clock::Clock;
+use sys::processors::{Processors, SELF};
 
 use super::canary::{self, Kind, outside};
 use super::counters::Counters;
@@ -36,6 +37,8 @@ pub struct SetUp<'p> {
     clock: Clock,
     secrets: &'p SecretScanner,
     stage: Pid,
+    /// Division of the processors, which ends with the release.
+    processors: Option<Processors>,
     /// Probes that are refused outside too, from the stage's service to the judgement.
     refused_outside: Option<Result<Vec<&'static str>, SetupError>>,
     /// Limits of the sandbox's cgroup, or the reason for having none.
@@ -117,7 +120,7 @@ impl<'p> SetUp<'p> {
     /// from `lines`.
     pub fn new(
         (plan, secrets): (&'p Plan, &'p SecretScanner),
-        stage: Pid,
+        (stage, processors): (Pid, Option<Processors>),
         cgroup: Result<String, String>,
         clock: Clock,
         lines: LineCount,
@@ -127,6 +130,7 @@ impl<'p> SetUp<'p> {
             clock,
             secrets,
             stage,
+            processors,
             refused_outside: None,
             cgroup,
             lines: Some(lines),
@@ -157,6 +161,10 @@ impl<'p> SetUp<'p> {
             } => {
                 self.last_report = Some("the stub serves");
                 let stub = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+                if let Some(processors) = &self.processors {
+                    // The stage is done, and the client's process is on the first one.
+                    processors.take_rest();
+                }
                 self.network = Some((StubAddresses { stub, elsewhere }, network));
                 // Not earlier: until now the stage waits for answers of this process.
                 self.refused_outside = Some(outside::refused(self.plan.tier, &self.plan.probe));
@@ -268,9 +276,10 @@ impl<'p> SetUp<'p> {
             *addresses,
             self.clock,
             counts.ok_or(Errno::EALREADY).at(Step::Supervise)?,
-            (self.plan, self.stage),
+            (self.plan, self.stage, self.processors),
             self.secrets,
         )?;
+
         self.supervisor = Some(supervisor);
         self.supervised_us = Some(self.clock.elapsed_us());
         Ok(())
@@ -333,6 +342,9 @@ impl<'p> SetUp<'p> {
             .filter(|_| plan.keeps(Protection::Ledger) && plan.keeps(Protection::Judgement));
         if broken.is_none() {
             supervisor.launch();
+            if let Some(processors) = self.processors.take() {
+                let _ = processors.free(SELF);
+            }
         }
         Ok(Judgement {
             isolation,

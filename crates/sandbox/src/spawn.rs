@@ -23,6 +23,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
 use sys::fds::close_on_exec_from;
 use sys::process::{OWN_FILE, Pauses, reset_child_signal, wait_within};
+use sys::processors::{Processors, SELF};
 
 use super::cgroup::{self, Cgroup};
 use super::error::{At as _, SetupError, Step};
@@ -61,6 +62,8 @@ pub struct Stage {
     pub stdin: Option<InputPipe>,
     /// Cgroup of all processes of the sandbox, or the reason for its absence.
     pub cgroup: Result<Cgroup, String>,
+    /// Division of the processors between this thread and the stage.
+    pub processors: Option<Processors>,
     /// The sandbox has a pid namespace, whose processes the kernel ends with init.
     ends_by_itself: bool,
     /// Other children of this process, which must live on: the guard, and children from before the sandbox.
@@ -149,7 +152,8 @@ impl Waiting {
             .stderr(Stdio::from(client_stderr))
             .spawn()
             .at_object(Step::StartStage, OWN_FILE)?;
-        let stage = Stage {
+        let mut stage = Stage {
+            processors: None,
             process,
             control,
             channel,
@@ -161,6 +165,7 @@ impl Waiting {
             ends_by_itself: namespaces != OwnNamespaces::None,
             others,
         };
+        stage.processors = Processors::divide(stage.pid());
         Ok(Self {
             stage,
             namespaces,
@@ -219,6 +224,12 @@ pub fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
 }
 
 impl Stage {
+    /// Process id of the stage.
+    pub fn pid(&self) -> Pid {
+        // Each process id fits (proc_sys_kernel(5), pid_max).
+        Pid::from_raw(self.process.id().cast_signed())
+    }
+
     /// Replaces an `EPIPE`, which a closed socket gives, by the step that the stage reports as failed. Without a
     /// report, adds the exit status of the stage.
     fn early_end(&mut self, mut error: SetupError) -> SetupError {
@@ -256,6 +267,9 @@ impl Stage {
 /// kernel cannot end within [`LAST_GASP`] is left.
 impl Drop for Stage {
     fn drop(&mut self) {
+        if let Some(processors) = &self.processors {
+            let _ = processors.free(SELF);
+        }
         self.kill();
         let _ = wait_within(&mut self.process, LAST_GASP);
         if self.is_alone_within(LAST_GASP) {

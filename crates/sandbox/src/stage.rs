@@ -27,7 +27,7 @@ use sys::errno_of;
 use sys::fds;
 use sys::net::set_loopback_up;
 use sys::process::{Side, clone_process, reset_child_signal};
-use sys::processors;
+use sys::processors::{Processors, SELF};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
@@ -48,6 +48,7 @@ enum Role {
         sockets: Sockets,
         network: Network,
         gate: OwnedFd,
+        processors: Option<Processors>,
     },
 }
 
@@ -117,8 +118,9 @@ pub fn main(
                 sockets,
                 network,
                 gate,
+                processors,
             } => {
-                become_stub(&plan, &control, sockets, network, serve)?;
+                become_stub(&plan, &control, sockets, (network, processors), serve)?;
                 // Init ends when this end of the gate closes.
                 drop(gate);
                 Ok(None)
@@ -187,6 +189,7 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
         carried,
     } = ends;
     // Each side closes the descriptors of the other side.
+    let processors = Processors::divided_by_parent();
     match clone_process(init_namespaces(plan)).at(Step::CloneInit)? {
         Side::Child => {
             return Ok(Role::Init(Inheritance {
@@ -194,9 +197,14 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
                 gate: init_gate,
                 stdin,
                 carried,
+                processors,
             }));
         }
-        Side::Parent(init) => processors::spread(init),
+        Side::Parent(init) => {
+            if let Some(processors) = &processors {
+                processors.give_first(init);
+            }
+        }
     }
     drop((init_gate, channel, stdin, carried));
     let network = seal_network(plan)?;
@@ -228,6 +236,7 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
         },
         network,
         gate,
+        processors,
     })
 }
 
@@ -333,7 +342,7 @@ fn become_stub(
     plan: &Plan,
     control: &UnixStream,
     sockets: Sockets,
-    network: Network,
+    (network, processors): (Network, Option<Processors>),
     serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>,
 ) -> Result<(), SetupError> {
     let server = sockets.stub.local_addr().at(Step::StubSocket)?;
@@ -354,6 +363,9 @@ fn become_stub(
     landlock::restrict_stub(plan.tier)?;
     // The change of user has cleared the death signal (prctl(2)).
     arm_death_signal(plan)?;
+    if let Some(processors) = processors {
+        processors.free(SELF).at(Step::Filter)?;
+    }
     filter::STUB.install().at(Step::Filter)?;
     let serving = FromStage::Serving {
         port: server.port(),

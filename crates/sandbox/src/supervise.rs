@@ -17,7 +17,6 @@ mod decide;
 mod kernel_memory;
 pub mod ledger;
 mod lookup;
-mod pinning;
 mod process_limit;
 mod record;
 mod socket_state;
@@ -43,13 +42,13 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Pid;
 use sys::clock::Clock;
 use sys::notify::{self, Answer, Notification};
+use sys::processors::{Processors, SELF};
 
 use self::behalf::Sockets;
 use self::call::{Address, Call};
 use self::caller::{Caller, Callers};
 use self::decide::{Context, decide};
 use self::ledger::Ledger;
-use self::pinning::Pinning;
 use self::process_limit::ProcessLimit;
 use super::error::{At as _, SetupError, Step};
 use super::filter::SystemCall;
@@ -93,7 +92,8 @@ struct Shared {
 
 impl Supervisor {
     /// Starts the thread. At each connection to the stub, it takes the number of output lines from `lines`. `memory` was
-    /// counted before the client made any socket.
+    /// counted before the client made any socket. Until the launch, the thread shares the first of the `processors` with the
+    /// canary: an exchange is then a switch of threads, not the wake-up of another, idle processor.
     ///
     /// # Errors
     /// A refused request, the errno of the failed thread creation, or `EINVAL` if the kernel's struct seccomp_notif
@@ -103,7 +103,7 @@ impl Supervisor {
         addresses: StubAddresses,
         clock: Clock,
         (lines, memory): (LineCount, KernelMemory),
-        (plan, stage): (&Plan, Pid),
+        (plan, stage, processors): (&Plan, Pid, Option<Processors>),
         secrets: &SecretScanner,
     ) -> Result<Self, SetupError> {
         let step = Step::Supervise;
@@ -132,7 +132,7 @@ impl Supervisor {
             shared: Arc::clone(&shared),
             ledger: Ledger::default(),
             callers: Callers::default(),
-            pinning: Pinning::Before,
+            processors,
             refuses,
             has_opened_memory: false,
             sockets,
@@ -199,7 +199,8 @@ struct Supervision {
     shared: Arc<Shared>,
     ledger: Ledger,
     callers: Callers,
-    pinning: Pinning,
+    /// Processors after the launch, if it runs on fewer until then.
+    processors: Option<Processors>,
     /// Refusals are made; false in a test build only.
     refuses: bool,
     /// The memory of a caller was opened once, to test the right to it.
@@ -246,6 +247,9 @@ enum Ready {
 impl Supervision {
     fn run(mut self) -> Ledger {
         notify::wake_on_this_processor(&self.listener);
+        if let Some(processors) = &self.processors {
+            processors.give_first(SELF);
+        }
         while let Ok(Ready::Call) = self.wait() {
             match notify::receive(&self.listener) {
                 Ok(notification) => self.handle(&notification),
@@ -291,7 +295,10 @@ impl Supervision {
 
     fn handle(&mut self, notification: &Notification) {
         let launched = self.shared.launched.load(Ordering::SeqCst);
-        self.pinning.follow(notification.thread, launched);
+        if launched && let Some(processors) = self.processors.take() {
+            // Fewer processors make it slower, no more.
+            let _ = processors.free(SELF);
+        }
         let system_call = call::native(notification);
         if system_call.is_some_and(call::makes_process) {
             return self.handle_fork(notification);

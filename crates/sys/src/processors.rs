@@ -1,42 +1,81 @@
-//! Processors of threads that wait for each other, or that could run at once.
+//! Processors of the processes of a set-up, which run at once or wait for each other.
 //!
-//! The kernel moves a thread later than a short set-up needs: its balancing is for longer runs (sched-domains of the
-//! kernel's documentation). A host that refuses to place a thread, or has one processor, leaves all as they are.
+//! The kernel spreads processes over the processors later than a set-up of milliseconds needs, and some kernels pack
+//! them on one to save energy. So the runner divides its processors in two for the set-up. A host that refuses this, or
+//! has one processor, leaves all processes where the kernel puts them.
 
+use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getppid};
 
 /// The calling thread.
-const SELF: Pid = Pid::from_raw(0);
+pub const SELF: Pid = Pid::from_raw(0);
 
-/// Binds a thread and the calling one to the processor of the latter: an exchange between them is then a switch of
-/// threads instead of the wake-up of another, idle processor. Returns the processors of the calling thread before.
-pub fn share(thread: Pid) -> Option<CpuSet> {
-    let before = sched_getaffinity(SELF).ok()?;
-    let mut own = CpuSet::new();
-    own.set(sched_getcpu().ok()?).ok()?;
-    sched_setaffinity(thread, &own).ok()?;
-    sched_setaffinity(SELF, &own).ok()?;
-    Some(before)
+/// Processors that two parts of a set-up divide between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processors {
+    all: CpuSet,
+    /// Those of the parent.
+    first: CpuSet,
 }
 
-/// Lets the calling thread run on these processors again.
-pub fn free(before: &CpuSet) {
-    // A processor that is gone by now leaves the kernel's own choice.
-    let _ = sched_setaffinity(SELF, before);
-}
-
-/// Moves a new process to another processor than the caller's, so that both run at once. It may use the same ones as
-/// before.
-pub fn spread(child: Pid) {
-    let (Ok(all), Ok(own)) = (sched_getaffinity(SELF), sched_getcpu()) else {
-        return;
-    };
-    let mut others = all;
-    // Without any other processor, the kernel refuses the empty set with EINVAL.
-    if others.unset(own).is_ok() && sched_setaffinity(child, &others).is_ok() {
-        let _ = sched_setaffinity(child, &all);
+impl Processors {
+    /// Keeps the calling thread on its present processor, and a new child on the others.
+    pub fn divide(child: Pid) -> Option<Self> {
+        let all = sched_getaffinity(SELF).ok()?;
+        let mut first = CpuSet::new();
+        first.set(sched_getcpu().ok()?).ok()?;
+        let divided = Self { all, first };
+        // Without another processor, the kernel refuses the empty set with EINVAL.
+        sched_setaffinity(child, &divided.rest()).ok()?;
+        sched_setaffinity(SELF, &first).ok()?;
+        Some(divided)
     }
+
+    /// Returns the division that the parent made for this process; `None` without one.
+    pub fn divided_by_parent() -> Option<Self> {
+        let own = sched_getaffinity(SELF).ok()?;
+        let first = sched_getaffinity(getppid()).ok()?;
+        let mut all = own;
+        for number in numbers(&first) {
+            if own.is_set(number) != Ok(false) {
+                return None;
+            }
+            all.set(number).ok()?;
+        }
+        Some(Self { all, first })
+    }
+
+    /// Keeps a process on the parent's processor.
+    pub fn give_first(&self, process: Pid) {
+        let _ = sched_setaffinity(process, &self.first);
+    }
+
+    /// Keeps the calling thread on the other processors.
+    pub fn take_rest(&self) {
+        let _ = sched_setaffinity(SELF, &self.rest());
+    }
+
+    /// Lets a process use all processors again.
+    ///
+    /// # Errors
+    /// `ESRCH` for a process that has ended, and `EINVAL` if none of the processors is left.
+    pub fn free(&self, process: Pid) -> Result<(), Errno> {
+        sched_setaffinity(process, &self.all)
+    }
+
+    fn rest(&self) -> CpuSet {
+        let mut rest = self.all;
+        for number in numbers(&self.first) {
+            // Each number came from such a set.
+            let _ = rest.unset(number);
+        }
+        rest
+    }
+}
+
+fn numbers(set: &CpuSet) -> impl Iterator<Item = usize> {
+    (0..CpuSet::count()).filter(|number| set.is_set(*number) == Ok(true))
 }
 
 #[cfg(test)]
@@ -48,53 +87,58 @@ mod tests {
 
     use super::*;
 
-    fn processors(thread: Pid) -> Vec<usize> {
-        let allowed = sched_getaffinity(thread).unwrap();
-        let all = 0..CpuSet::count();
-        all.filter(|one| allowed.is_set(*one).unwrap()).collect()
+    fn of(thread: Pid) -> Vec<usize> {
+        numbers(&sched_getaffinity(thread).unwrap()).collect()
     }
 
-    fn beside_thread(test: impl FnOnce(Pid)) {
+    /// Calls `test` in a thread of its own, with another thread as the child.
+    fn beside_child(test: impl FnOnce(Pid) + Send + 'static) {
         let (tell, told) = channel();
         let (end, ended) = channel::<()>();
-        let thread = thread::spawn(move || {
+        let child = thread::spawn(move || {
             tell.send(gettid()).unwrap();
             ended.recv().unwrap_err();
         });
-        test(told.recv().unwrap());
+        let child_id = told.recv().unwrap();
+        thread::spawn(move || test(child_id)).join().unwrap();
         drop(end);
-        thread.join().unwrap();
+        child.join().unwrap();
     }
 
     #[test]
-    fn shared_processor_is_left_again() {
-        beside_thread(|thread| {
-            let all = processors(SELF);
-            let before = share(thread).unwrap();
-            let own = processors(SELF);
-            assert_eq!(own.len(), 1);
-            assert_eq!(processors(thread), own);
-            free(&before);
-            assert_eq!(processors(SELF), all);
+    fn divided_processors_are_given_back() {
+        beside_child(|child| {
+            let all = of(SELF);
+            let Some(divided) = Processors::divide(child) else {
+                assert_eq!(all.len(), 1);
+                return;
+            };
+            let (first, rest) = (of(SELF), of(child));
+            assert_eq!(first.len(), 1);
+            let mut both = [first.as_slice(), &rest].concat();
+            both.sort_unstable();
+            assert_eq!(both, all);
+            divided.give_first(child);
+            assert_eq!(of(child), first);
+            divided.take_rest();
+            assert_eq!(of(SELF), rest);
+            divided.free(child).unwrap();
+            divided.free(SELF).unwrap();
+            assert_eq!((of(child), of(SELF)), (all.clone(), all));
         });
     }
 
     #[test]
-    fn moved_thread_keeps_its_processors() {
-        beside_thread(|thread| {
-            let all = processors(thread);
-            spread(thread);
-            assert_eq!(processors(thread), all);
-            assert_eq!(processors(SELF), all);
+    fn child_that_is_gone_divides_nothing() {
+        beside_child(|_| {
+            let all = of(SELF);
+            assert_eq!(Processors::divide(Pid::from_raw(i32::MAX)), None);
+            assert_eq!(of(SELF), all);
         });
     }
 
     #[test]
-    fn thread_that_is_gone_changes_nothing() {
-        let all = processors(SELF);
-        let gone = Pid::from_raw(i32::MAX);
-        assert!(share(gone).is_none());
-        spread(gone);
-        assert_eq!(processors(SELF), all);
+    fn parent_on_the_same_processors_has_divided_none() {
+        assert_eq!(Processors::divided_by_parent(), None);
     }
 }

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
+use nix::sched::{CpuSet, sched_getcpu, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -457,4 +458,33 @@ fn an_orphan_of_the_callers_lives_on() {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
     assert_eq!(name.unwrap(), "sleep\n");
     kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+}
+
+/// Processors of this thread, as in proc_pid_status(5).
+fn own_processors() -> String {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("Cpus_allowed:"));
+    format!("{}\n", line.unwrap())
+}
+
+#[test]
+fn program_has_the_processors_of_its_caller() {
+    needs_sandbox!();
+    let line = "exec grep Cpus_allowed: /proc/self/status";
+    let all = own_processors();
+    for audit in [Audit::shell(line), Audit::shell(line).as_ordinary_user()] {
+        audit.run().assert_printed(0, &all);
+    }
+    // The children of a thread inherit its processors.
+    let on_one = std::thread::spawn(move || {
+        let mut one = CpuSet::new();
+        one.set(sched_getcpu().unwrap()).unwrap();
+        sched_setaffinity(Pid::from_raw(0), &one).unwrap();
+        Audit::shell(line)
+            .run()
+            .assert_printed(0, &own_processors());
+    });
+    on_one.join().unwrap();
 }
