@@ -3,7 +3,7 @@
 //! Owns the place of the cache, the form of its entries and its limit. An entry is trusted as the runner's own
 //! executable is: only its user can write both. SECURITY.md says what the cache relies on.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -96,19 +96,18 @@ impl Places {
     }
 
     fn permitted(self, binds: &[Bind]) -> Permitted {
-        let overlaps = |bind: &&Bind| {
+        let mut objects = Objects::default();
+        let mut overlaps = |bind: &&Bind| {
             let shown = Path::new(&bind.source);
-            self.ways.iter().any(|way| way.overlaps(shown))
+            (self.ways.iter()).any(|way| way.overlaps(shown, &mut objects))
         };
-        let mut overlapping = binds.iter().filter(overlaps);
-        match (
-            overlapping
-                .clone()
-                .find(|bind| bind.access == Access::Write),
-            &self.used,
-        ) {
+        let overlapping: Vec<&Bind> = binds.iter().filter(|bind| overlaps(bind)).collect();
+        let mut written = overlapping
+            .iter()
+            .filter(|bind| bind.access == Access::Write);
+        match (written.next(), &self.used) {
             (Some(bind), _) => Permitted::Refuse(PathBuf::from(&bind.source)),
-            (None, Some(place)) if overlapping.next().is_none() => Permitted::Use(place.clone()),
+            (None, Some(place)) if overlapping.is_empty() => Permitted::Use(place.clone()),
             (None, Some(_) | None) => Permitted::Avoid,
         }
     }
@@ -120,6 +119,21 @@ type Object = (u64, u64);
 fn object(path: &Path) -> Option<Object> {
     let status = fs::metadata(path).ok()?;
     Some((status.dev(), status.ino()))
+}
+
+/// Objects by path. Binds have many directories above them in common.
+#[derive(Debug, Default)]
+struct Objects(HashMap<PathBuf, Option<Object>>);
+
+impl Objects {
+    fn at(&mut self, path: &Path) -> Option<Object> {
+        if let Some(known) = self.0.get(path) {
+            return *known;
+        }
+        let found = object(path);
+        self.0.insert(path.to_owned(), found);
+        found
+    }
 }
 
 /// Every name that leads to the cache, each in a directory without links. Who may replace one of them, or make a missing
@@ -165,13 +179,13 @@ impl Way {
     }
 
     /// Checks whether a shown object holds a part of the way, or lies in the cache.
-    fn overlaps(&self, shown: &Path) -> bool {
+    fn overlaps(&self, shown: &Path, objects: &mut Objects) -> bool {
         let holds_name = self.names.iter().any(|name| name.starts_with(shown));
-        let is_directory = object(shown).is_some_and(|shown| self.directories.contains(&shown));
-        let end = object(&self.end);
-        let is_end =
-            |above: &Path| above == self.end || end.is_some_and(|end| object(above) == Some(end));
-        holds_name || is_directory || shown.ancestors().any(is_end)
+        let is_directory = (objects.at(shown)).is_some_and(|it| self.directories.contains(&it));
+        let end = objects.at(&self.end);
+        let mut is_end =
+            |above: &Path| above == self.end || end.is_some() && objects.at(above) == end;
+        holds_name || is_directory || shown.ancestors().any(&mut is_end)
     }
 }
 
