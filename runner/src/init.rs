@@ -9,7 +9,7 @@ use judge::observed::observed;
 use model::case::Expectations;
 use model::case::expect::ProgramRule;
 use model::escape::visible;
-use model::evidence::{Evidence, Exit};
+use model::evidence::{Evidence, Exit, Request};
 use model::finding::Status;
 use model::journal::Head;
 use model::profile::MESSAGES;
@@ -194,12 +194,13 @@ fn failing(expect: &Expectations, runs: &[&Evidence], has_refusals: bool) -> BTr
     described.collect()
 }
 
-/// Describes the requests that the stub has no answer for.
+/// Describes the requests that the stub has no answer for: another path, or another method.
 fn not_served(run: &Evidence) -> Vec<String> {
-    let missing = run.requests.iter().filter(|one| one.status == Some(404));
+    let is_missing = |one: &&Request| matches!(one.status, Some(404 | 405));
+    let missing = run.requests.iter().filter(is_missing);
     let described = missing.filter_map(|one| match &one.head {
         Head::Request { method, path, .. } => Some(format!(
-            "the stub has no {} {}, only POST {MESSAGES}: set the base URL without a prefix",
+            "the stub has no {} {}, only POST {MESSAGES} after any prefix",
             visible(method),
             visible(path)
         )),

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, on};
 use futures_core::Stream;
+use model::endpoint::Endpoint;
 use model::secret::Belongs;
 use scenario::messages::{self, MessageRequest};
 use scenario::script::{Context, Script};
@@ -25,8 +25,8 @@ use crate::respond::{self, REQUEST_ID};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// Builds the router: `HEAD /` and `POST /v1/messages`; every other request gets an error in the public shape.
-/// `elsewhere` is the origin of the second host, the target of redirects. The listener must provide each
+/// Builds the router: `HEAD /` and `POST /v1/messages`, after any prefix; every other request gets an error in the
+/// public shape. `elsewhere` is the origin of the second host, the target of redirects. The listener must provide each
 /// connection's [`ConnectionHandle`].
 pub(crate) fn app(
     scenario: Scenario,
@@ -42,17 +42,7 @@ pub(crate) fn app(
         body_bytes: limits.body_bytes,
         budget: Budget::new(&limits),
     });
-    Router::new()
-        .route(
-            "/",
-            on(MethodFilter::HEAD, reachable).fallback(wrong_method),
-        )
-        .route(
-            "/v1/messages",
-            on(MethodFilter::POST, message).fallback(wrong_method),
-        )
-        .fallback(unknown)
-        .with_state(provider)
+    Router::new().fallback(serve).with_state(provider)
 }
 
 struct Provider {
@@ -65,35 +55,46 @@ struct Provider {
     budget: Budget,
 }
 
-async fn reachable(State(provider): State<Arc<Provider>>, request: Request) -> Result<(), Refusal> {
-    provider.read(request.into_body()).await.map(|_| ())
-}
-
-async fn unknown(State(provider): State<Arc<Provider>>, request: Request) -> Result<(), Refusal> {
-    provider.read(request.into_body()).await?;
-    Err(Refusal {
-        status: StatusCode::NOT_FOUND,
-        kind: ErrorType::NotFound,
-        message: "Not found".to_owned(),
-    })
-}
-
-async fn wrong_method(
+async fn serve(
     State(provider): State<Arc<Provider>>,
+    ConnectInfo(connection): ConnectInfo<ConnectionHandle>,
     request: Request,
-) -> Result<(), Refusal> {
+) -> Result<Response, Refusal> {
+    let endpoint = endpoint(request.uri());
+    match (request.method(), endpoint) {
+        (&Method::POST, Some(Endpoint::Messages)) => {
+            return message(&provider, connection, request).await;
+        }
+        (&Method::HEAD, Some(Endpoint::Root)) => {
+            provider.read(request.into_body()).await?;
+            return Ok(StatusCode::OK.into_response());
+        }
+        _ => {}
+    }
     provider.read(request.into_body()).await?;
-    let message = "Method not allowed".to_owned();
-    Err(Refusal {
-        status: StatusCode::METHOD_NOT_ALLOWED,
-        kind: ErrorType::InvalidRequest,
-        message,
+    Err(match endpoint {
+        Some(Endpoint::Root | Endpoint::Messages) => Refusal {
+            status: StatusCode::METHOD_NOT_ALLOWED,
+            kind: ErrorType::InvalidRequest,
+            message: "Method not allowed".to_owned(),
+        },
+        Some(Endpoint::CountTokens | Endpoint::Models) | None => Refusal {
+            status: StatusCode::NOT_FOUND,
+            kind: ErrorType::NotFound,
+            message: "Not found".to_owned(),
+        },
     })
+}
+
+/// Returns the endpoint of a target in origin-form. A target in absolute-form asks for a proxy (RFC 9112, section 3.2.2).
+fn endpoint(target: &Uri) -> Option<Endpoint> {
+    let is_origin_form = target.authority().is_none();
+    Endpoint::of(target.path()).filter(|_| is_origin_form)
 }
 
 async fn message(
-    State(provider): State<Arc<Provider>>,
-    ConnectInfo(connection): ConnectInfo<ConnectionHandle>,
+    provider: &Provider,
+    connection: ConnectionHandle,
     request: Request,
 ) -> Result<Response, Refusal> {
     let has_key = has_key(request.headers(), &provider.belongs);

@@ -21,7 +21,7 @@ use model::evidence::{
 };
 use model::expected::judged;
 use model::journal::{Head, Host, REDACTED};
-use model::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, MESSAGES, TextPattern};
+use model::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, TextPattern};
 use model::report::{SensitivePlace, sensitive};
 use model::secret::AUTH_HEADERS;
 
@@ -167,7 +167,7 @@ pub(crate) fn requests(
                 .flatten()
                 .filter(|request| path_of(request, method).is_some_and(|path| pattern.covers(path)))
                 .collect();
-            let is_turn = method == "POST" && pattern.text.ends_with(MESSAGES);
+            let is_turn = all.iter().all(|request| request.is_post());
             rules.push(RequestRule {
                 name: String::new(),
                 profile: None,

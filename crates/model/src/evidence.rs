@@ -235,7 +235,7 @@ pub struct Request {
 closed_set! {
     /// Purpose of a request.
     pub enum RequestClass {
-        /// `POST /v1/messages`.
+        /// POST to the message endpoint, such as `/v1/messages`.
         Message = "message",
         /// A repeated message request, or one with a retry count above zero.
         Retry = "retry",

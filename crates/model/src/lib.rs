@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`case`], [`profile`], [`audit`], [`policy`] | the task of a run, parsed from policy files, and their common parts |
 //! | [`journal`], [`shape`], [`secret`] | what the stub received, without texts and credentials |
+//! | [`endpoint`] | endpoints of the provider, by the path of a request |
 //! | [`evidence`] | the evidence of one run |
 //! | [`expected`] | evidence that a policy lists as expected |
 //! | [`finding`] | results of checks, and the verdict |
@@ -22,6 +23,7 @@ pub mod audit;
 pub mod case;
 pub mod difference;
 pub mod digest;
+pub mod endpoint;
 pub mod escape;
 pub mod evidence;
 pub mod expected;

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
 
+use model::endpoint::Endpoint;
 use model::evidence::{
     Connection, Gap, GapKind, ProviderEvent, Request, RequestClass, Sighting, UNDONE,
 };
 use model::journal::{Body, End, Entry, Head, Host};
-use model::profile::{MESSAGES, SideRequest};
+use model::profile::SideRequest;
 
 /// Content of the stub's journal, in the terms of the evidence.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -434,9 +435,9 @@ fn class(head: &Head, body: Option<&Body>, earlier: &HashSet<String>) -> Request
     else {
         return RequestClass::Unknown;
     };
-    match (method.as_str(), path.as_str()) {
-        ("HEAD", "/") => RequestClass::Preflight,
-        ("POST", MESSAGES) => {
+    match (method.as_str(), Endpoint::of(path)) {
+        ("HEAD", Some(Endpoint::Root)) => RequestClass::Preflight,
+        ("POST", Some(Endpoint::Messages)) => {
             let is_again = body.is_some_and(|body| earlier.contains(&body.sha256));
             if is_again || retry_count(headers) > 0 {
                 RequestClass::Retry
@@ -444,7 +445,9 @@ fn class(head: &Head, body: Option<&Body>, earlier: &HashSet<String>) -> Request
                 RequestClass::Message
             }
         }
-        ("POST", "/v1/messages/count_tokens") | ("GET", "/v1/models") => RequestClass::Side,
+        ("POST", Some(Endpoint::CountTokens)) | ("GET", Some(Endpoint::Models)) => {
+            RequestClass::Side
+        }
         _ => RequestClass::Unknown,
     }
 }

@@ -423,3 +423,31 @@ fn rules_that_nobody_has_reviewed_are_in_the_headline_and_can_be_refused() {
     fs::write(&file, reviewed).unwrap();
     run().argument("--require-reviewed").json().assert_passed();
 }
+
+#[test]
+fn agent_with_another_base_path_gets_its_own_case() {
+    needs_program!("/usr/bin/python3");
+    let made = project("/v1/messages", "/openai/v1/messages");
+    let output = init(&made, &["/usr/bin/python3", "agent.py", "hello"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let case = fs::read_to_string(made.path().join("made.toml")).unwrap();
+    let rule = "protocol = \"messages\"\nmethod = \"POST\"\npath = \"/openai/v1/messages\"\n";
+    assert!(case.contains(rule), "{case}");
+    run_made(&made).assert_passed();
+    let agent = made.path().join("agent.py");
+    let text = fs::read_to_string(&agent).unwrap();
+    for (path, failed) in [
+        (
+            "/v1/messages",
+            &["requests/first-and-only", "requests/post-count"][..],
+        ),
+        (
+            "/proxy/v1/messages",
+            &["requests/first-and-only", "requests/post-count"],
+        ),
+    ] {
+        fs::write(&agent, text.replace("/openai/v1/messages", path)).unwrap();
+        assert_eq!(run_made(&made).checks("failed"), failed, "{path}");
+    }
+}

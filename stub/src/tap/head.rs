@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use httparse::{EMPTY_HEADER, Status};
+use model::endpoint::Endpoint;
 use model::journal::{Head, Host};
 use model::secret::{Belongs, SecretScanner};
 use model::text::printable;
@@ -177,7 +178,9 @@ fn sightings(
     });
     let is_permitted = host == Host::Stub
         && match belongs {
-            Belongs::InHeaderOfMessage(_) => line.method == "POST" && line.path == "/v1/messages",
+            Belongs::InHeaderOfMessage(_) => {
+                line.method == "POST" && Endpoint::of(line.path) == Some(Endpoint::Messages)
+            }
             Belongs::InAnyAuthHeader => true,
         };
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -337,6 +340,17 @@ mod tests {
             places(&format!("HEAD / HTTP/1.1\r\nx-api-key: {KEY}\r\n\r\n")),
             ["header x-api-key of HEAD /"]
         );
+        for (path, belongs) in [
+            ("/proxy/v1/messages", true),
+            ("//v1/messages", false),
+            ("/v1/messages/", false),
+            ("/a/../v1/messages", false),
+            ("http://127.0.0.1/v1/messages", false),
+            ("/v1/messages/count_tokens", false),
+        ] {
+            let found = places(&format!("POST {path} HTTP/1.1\r\nx-api-key: {KEY}\r\n\r\n"));
+            assert_eq!(found.is_empty(), belongs, "{path}");
+        }
         assert_eq!(
             places(&format!(
                 "POST /v1/messages HTTP/1.1\r\nx-api-key: {KEY}\r\nx-api-key: {KEY}\r\n\r\n"

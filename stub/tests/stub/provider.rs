@@ -117,6 +117,52 @@ fn the_query_does_not_change_the_match() {
 }
 
 #[test]
+fn message_after_any_prefix_is_answered() {
+    let run = Plan::default().start();
+    for prefix in ["/openai", "/a/b-c.d~e:f@g", "/v1", "/a%20b"] {
+        let target = format!("{prefix}/v1/messages?beta=true&p=/v1/other");
+        let answer = run
+            .connect()
+            .send(post_with(&target, &key(), &ask()))
+            .answer();
+        assert_eq!(answer.status, 200, "{target}");
+        let head = format!("HEAD {prefix}/ HTTP/1.1\r\nHost: stub\r\n\r\n");
+        let answer = run.connect().send(head).head_answer();
+        assert_eq!(answer.status, 200, "{prefix}/");
+    }
+    let story = run.finish();
+    assert_eq!(story.sent().len(), 4 * 6);
+}
+
+#[test]
+fn path_of_two_readings_is_not_found() {
+    let run = Plan::default().start();
+    let absolute = format!("http://{}/v1/messages", run.address);
+    for target in [
+        "//v1/messages",
+        "/a//v1/messages",
+        "/v1/messages/",
+        "/messages",
+        "/xv1/messages",
+        "/a/../v1/messages",
+        "/./v1/messages",
+        "/v1%2fmessages",
+        "/a%2Fb/v1/messages",
+        "/%2e%2e/v1/messages",
+        "/x?/v1/messages",
+        &absolute,
+    ] {
+        let mut client = run.connect();
+        assert_error(
+            client.send(post_with(target, &key(), &ask())),
+            404,
+            "not_found_error",
+        );
+    }
+    assert_eq!(run.finish().sent(), []);
+}
+
+#[test]
 fn errors_have_the_public_shape() {
     let run = limits(Limits {
         body_bytes: 200,

@@ -8,17 +8,18 @@ use super::{
     AttemptKind, Before, Evidence, Gap, GapKind, Line, Outcome, ProviderEvent, Record, Request,
     RequestClass,
 };
+use crate::endpoint::Endpoint;
 use crate::journal::Head;
-use crate::profile::MESSAGES;
 use crate::text::printable;
 
 /// Detail of the gap for a stub that was lost before the end of its journal.
 pub const UNDONE: &str = "the stub did not say that it had read everything";
 
 impl Request {
-    /// Returns true for `POST /v1/messages`, whatever its purpose.
+    /// Returns true for a POST to the message endpoint, whatever its purpose.
     pub fn is_post(&self) -> bool {
-        matches!(&self.head, Head::Request { method, path, .. } if method == "POST" && path == MESSAGES)
+        matches!(&self.head, Head::Request { method, path, .. }
+            if method == "POST" && Endpoint::of(path) == Some(Endpoint::Messages))
     }
 
     /// Returns true if the request is for the turn: a message request or a retry of one.

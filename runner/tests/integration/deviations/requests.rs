@@ -16,6 +16,10 @@ deviations! {
     a_message_to_another_path_is_found: case_b, "another-path" => ["requests/first-and-only",
         "requests/post-count", "records/sequence", "records/result-success",
         "secrets/credential-not-written", "process/exit-zero"];
+    message_after_a_prefix_is_found_in_case_b: case_b, "another-prefix" => ["requests/first-and-only",
+        "requests/post-count"];
+    message_after_a_prefix_is_found_in_case_a: case_a, "another-prefix" => ["requests/sequence",
+        "requests/post-count"];
 
     a_preflight_in_case_b_is_found: case_b, "preflight-in-case-b" => ["requests/first-and-only"];
     case_a_passes_without_a_preflight: case_a, "no-preflight" => [];

@@ -22,6 +22,14 @@ deviations! {
         run.evidence.requests.push(again);
     } => ["requests/sequence", "requests/post-count"];
 
+    message_after_a_prefix_is_found_in_case_b: case_b, |run| {
+        set_path(run, 0, "/proxy/v1/messages");
+    } => ["requests/first-and-only", "requests/post-count"];
+
+    message_after_a_prefix_is_found_in_case_a: case_a, |run| {
+        set_path(run, 1, "/proxy/v1/messages");
+    } => ["requests/sequence", "requests/post-count"];
+
     a_preflight_in_case_b_is_found: case_b, |run| {
         run.evidence.requests.insert(0, head_request());
     } => ["requests/first-and-only"];
@@ -228,6 +236,12 @@ fn what_came_beside_the_turn_is_named_in_the_finding_and_counted_where_it_is_exp
     let found = finding("requests/sequence", &run).found;
     let listed = "3 requests: HEAD /, POST /v1/messages (session title), POST /v1/messages";
     assert_eq!(found.as_deref(), Some(listed));
+}
+
+fn set_path(run: &mut Fixture, index: usize, text: &str) {
+    if let Head::Request { path, .. } = &mut run.evidence.requests[index].head {
+        text.clone_into(path);
+    }
 }
 
 pub(super) fn set_query(head: &mut Head, text: &str) {
