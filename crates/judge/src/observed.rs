@@ -21,11 +21,14 @@ use model::evidence::{
 };
 use model::expected::judged;
 use model::journal::{Head, Host, REDACTED};
-use model::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, TextPattern};
+use model::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, Ports, TextPattern};
 use model::report::{SensitivePlace, sensitive};
 use model::secret::AUTH_HEADERS;
 
 use pattern::patterns;
+
+/// First port that Linux gives to a socket without one (`ip_local_port_range` of ip(7)).
+const FIRST_EPHEMERAL_PORT: u16 = 32768;
 
 /// Expectations, and what they do not include.
 #[derive(Debug, Default)]
@@ -429,18 +432,13 @@ fn destination(attempt: &Attempt) -> Option<Destination> {
     if attempt.is_unreadable() {
         return None;
     }
-    let rule = attempt.rule();
-    // The kernel gives another port to the listener of each run.
-    let with_any_port = rule.rsplit_once(':').filter(|(host, port)| {
-        let is_loopback = matches!(*host, "inet:127.0.0.1" | "inet6:[::1]");
-        is_loopback
-            && port
-                .parse()
-                .is_ok_and(|port: u16| port >= FIRST_EPHEMERAL_PORT)
-    });
-    let with_any_port = with_any_port.map(|(host, _)| format!("{host}:*"));
-    with_any_port.unwrap_or(rule).parse().ok()
+    Some(match attempt.rule().parse().ok()? {
+        // The kernel gives another port to the listener of each run.
+        Destination::Inet(address, Ports::Only(FIRST_EPHEMERAL_PORT..))
+            if address.is_loopback() =>
+        {
+            Destination::Inet(address, Ports::Any)
+        }
+        destination => destination,
+    })
 }
-
-/// First port that Linux gives to a socket without one (`ip_local_port_range` of ip(7)).
-const FIRST_EPHEMERAL_PORT: u16 = 32768;

@@ -94,14 +94,30 @@ fn dates_and_times_of_equal_runs_become_patterns() {
 #[test]
 fn ports_that_the_kernel_gives_become_any_port() {
     let mut run = case_b();
-    for port in [40_001, 50_123, 8080] {
-        let connect = connect("inet", "127.0.0.1", Some(port));
+    for (family, address, port) in [
+        ("inet", "127.0.0.1", 32768),
+        ("inet", "127.0.0.1", 50_123),
+        ("inet", "127.0.0.1", 32767),
+        ("inet", "127.0.0.2", 40_001),
+        ("inet", "192.0.2.1", 40_001),
+        ("inet6", "::1", 65_535),
+        ("inet6", "2001:db8::1", 65_535),
+    ] {
+        let connect = connect(family, address, Some(port));
         run.evidence.attempts.push(connect);
     }
     let observed = of(&[&run, &run]);
     let rules = observed.expect.attempts.iter();
     let rules: Vec<String> = rules.map(|rule| rule.destination.to_string()).collect();
-    assert_eq!(rules, ["inet:127.0.0.1:*", "inet:127.0.0.1:8080"]);
+    let expected = [
+        "inet6:[2001:db8::1]:65535",
+        "inet6:[::1]:*",
+        "inet:127.0.0.1:*",
+        "inet:127.0.0.1:32767",
+        "inet:127.0.0.2:*",
+        "inet:192.0.2.1:40001",
+    ];
+    assert_eq!(rules, expected);
 }
 
 #[test]
