@@ -31,6 +31,7 @@ pub mod write;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use model::audit::AuditPolicy;
 use model::case::{Case, Source};
@@ -130,13 +131,18 @@ pub fn is_built_in_case(name: &str) -> bool {
     builtin::find(name, Some(Kind::Case)).is_ok()
 }
 
-/// Reads the built-in audit policy.
+/// Reads the built-in audit policy, once for each process.
 ///
 /// # Errors
 /// Not expected in a release, because a test parses every built-in file.
 pub fn audit() -> Result<AuditPolicy, PolicyError> {
+    static READ: OnceLock<AuditPolicy> = OnceLock::new();
+    if let Some(read) = READ.get() {
+        return Ok(read.clone());
+    }
     let reference = Reference::BuiltIn("audit".to_owned());
-    Document::load(&reference, Some(Kind::Audit))?.audit()
+    let read = Document::load(&reference, Some(Kind::Audit))?.audit()?;
+    Ok(READ.get_or_init(|| read).clone())
 }
 
 /// Reads a policy of any kind, detected by its key `schema`, and returns its entry.

@@ -169,3 +169,35 @@ fn names_and_files_are_told_apart_by_their_looks() {
         );
     }
 }
+
+#[test]
+fn hidden_tree_is_known_by_each_spelling() {
+    for hidden in [
+        "/",
+        "//",
+        "/proc",
+        "/proc/1",
+        "//proc/1",
+        "/./proc",
+        "/proc/",
+        "/home",
+        "/home/",
+        "/etc",
+        "/home/sandbox",
+        "/home/sandbox/x",
+        "/tmp",
+    ] {
+        assert!(!crate::may_be_shown(Path::new(hidden)), "{hidden}");
+    }
+    for shown in [
+        "/usr",
+        "/proc2",
+        "/procs/1",
+        "/etc/ssl",
+        "/home/me",
+        "/tmp/x",
+        "/home/sandbox2",
+    ] {
+        assert!(crate::may_be_shown(Path::new(shown)), "{shown}");
+    }
+}

@@ -219,12 +219,20 @@ pub fn never_shown() -> String {
 /// Returns true if a host path may be shown. Symbolic links, and owners below /tmp, are checked later, when a run is
 /// prepared.
 pub fn may_be_shown(path: &Path) -> bool {
+    let plain: PathBuf = path.components().collect();
+    let plain = plain.as_os_str().as_encoded_bytes();
     let own = [HOME, PROGRAM_DIRECTORY];
     let mut never = NEVER_SHOWN.iter().chain(&own);
     // A path shown there would hide the sandbox's own directories.
     let mut hidden = own.iter().chain(&["/etc", TMP]);
-    !never.any(|tree| path.starts_with(tree))
-        && !hidden.any(|tree| Path::new(tree).starts_with(path))
+    !never.any(|tree| is_at_or_below(plain, tree.as_bytes()))
+        && !hidden.any(|tree| is_at_or_below(tree.as_bytes(), plain))
+}
+
+/// Compares plain paths: [`Path::starts_with`] would parse both again for each of a long list.
+fn is_at_or_below(path: &[u8], tree: &[u8]) -> bool {
+    let rest = path.strip_prefix(tree);
+    rest.is_some_and(|rest| tree == b"/" || matches!(rest, [] | [b'/', ..]))
 }
 
 /// Parses a host path: absolute, plain, and outside of the directories that are never shown.
