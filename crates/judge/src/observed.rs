@@ -432,13 +432,12 @@ fn destination(attempt: &Attempt) -> Option<Destination> {
     if attempt.is_unreadable() {
         return None;
     }
-    Some(match attempt.rule().parse().ok()? {
-        // The kernel gives another port to the listener of each run.
-        Destination::Inet(address, Ports::Only(FIRST_EPHEMERAL_PORT..))
-            if address.is_loopback() =>
-        {
-            Destination::Inet(address, Ports::Any)
-        }
-        destination => destination,
-    })
+    let destination = attempt.rule().parse().ok()?;
+    // The kernel gives another port to the listener of each run.
+    if let Destination::Inet(address, Ports::Only(FIRST_EPHEMERAL_PORT..)) = &destination
+        && address.is_loopback()
+    {
+        return Some(Destination::Inet(*address, Ports::Any));
+    }
+    Some(destination)
 }
