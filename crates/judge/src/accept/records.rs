@@ -1,12 +1,13 @@
 //! Changes of the rules of records.
 
 use model::case::change::Change;
-use model::case::expect::{FieldRule, RecordRule};
+use model::case::expect::{FieldRule, RecordRule, ValueRule};
 use model::evidence::Record;
 use serde_json::Value;
 
 use super::{Judged, widened};
 use crate::observed;
+use crate::observed::records::reason_with;
 
 /// Rules for records that no rule selects, at each place, and wider rules for those that a rule selects.
 pub(super) fn changes(run: &Judged<'_>) -> Vec<Vec<Change>> {
@@ -35,7 +36,10 @@ pub(super) fn changes(run: &Judged<'_>) -> Vec<Vec<Change>> {
             ..rule.clone()
         };
         (wider != *rule).then(|| {
-            let reason = run.reason.to_owned();
+            let pairs = wider.fields.iter().zip(&rule.fields);
+            let widened =
+                pairs.filter(|(new, old)| new != old && matches!(new.value, ValueRule::Kinds(_)));
+            let reason = reason_with(widened.map(|(new, _)| new), run.reason);
             Change::ReplaceRecord(place, RecordRule { reason, ..wider })
         })
     });

@@ -1,13 +1,14 @@
 //! Rules of the records that runs printed.
 //!
 //! Records are of one kind if the same fields name their type. A rule has the fields that all records of its kind have:
-//! a name that never differs, what differs as a placeholder or a type. Numbers and texts are expected by their type.
+//! a name that never differs, what differs as a placeholder or a type. Numbers and texts are expected by their type. The
+//! reason of a rule names the fields with different values of which only the type is expected.
 
 use std::collections::BTreeSet;
 
 use model::case::Count;
 use model::case::expect::{
-    FieldRule, JsonKind, Order, RecordRule, RecordRules, Records, ValueRule,
+    FieldRule, JsonKind, Order, RecordRule, RecordRules, Records, ValueRule, pointer,
 };
 use model::evidence::Record;
 use serde_json::{Map, Value};
@@ -20,6 +21,8 @@ const MAX_KINDS: usize = 32;
 const TYPES: [&str; 6] = ["type", "subtype", "event", "kind", "level", "method"];
 /// Longest name, in bytes.
 const MAX_NAME: usize = 64;
+/// Most fields that a reason names. A reason has at most 300 characters.
+const MAX_NAMED: usize = 3;
 
 /// Records of one kind.
 struct Kind<'r> {
@@ -83,11 +86,11 @@ fn kinds<'r>(records: impl Iterator<Item = &'r Record>) -> Vec<Kind<'r>> {
 fn conditions(record: &Map<String, Value>) -> Vec<FieldRule> {
     let own = TYPES.into_iter().filter_map(|key| {
         let value = record.get(key)?;
-        Some((format!("/{key}"), value))
+        Some((pointer([key]), value))
     });
     let nested = record.iter().filter_map(|(key, value)| {
-        let value = value.get("type").filter(|_| is_name(key))?;
-        Some((format!("/{key}/type"), value))
+        let value = value.get("type").filter(|_| is_key(key))?;
+        Some((pointer([key, "type"]), value))
     });
     let names = own.chain(nested).filter_map(|(pointer, value)| {
         let name = value.as_str().filter(|name| is_name(name))?;
@@ -96,7 +99,13 @@ fn conditions(record: &Map<String, Value>) -> Vec<FieldRule> {
             value: ValueRule::Text(name.parse().ok()?),
         })
     });
-    names.collect()
+    sorted(names.collect())
+}
+
+/// Fields in the order of a case file.
+fn sorted(mut fields: Vec<FieldRule>) -> Vec<FieldRule> {
+    fields.sort_by(|one, other| one.pointer.cmp(&other.pointer));
+    fields
 }
 
 /// Rules of the kinds, if there are not too many. If a rule would also take records of a later kind, rules with more
@@ -118,11 +127,15 @@ pub(crate) fn rules(runs: &[&[Record]], reason: &str) -> Option<Vec<RecordRule>>
     if is_mixed {
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.conditions.len()));
     }
-    let rule = |kind: Kind<'_>| RecordRule {
-        count: Count::ANY,
-        fields: fields(&kind),
-        conditions: kind.conditions,
-        reason: reason.to_owned(),
+    let rule = |kind: Kind<'_>| {
+        let fields = fields(&kind);
+        let widened = fields.iter().filter(|(_, is_widened)| *is_widened);
+        RecordRule {
+            count: Count::ANY,
+            reason: reason_with(widened.map(|(field, _)| field), reason),
+            fields: sorted(fields.iter().map(|(field, _)| field.clone()).collect()),
+            conditions: kind.conditions,
+        }
     };
     let mut rules: Vec<RecordRule> = kinds.into_iter().map(rule).collect();
     let places: Vec<Vec<usize>> = runs.iter().map(|run| places(&rules, run)).collect();
@@ -145,23 +158,43 @@ fn places(rules: &[RecordRule], run: &[Record]) -> Vec<usize> {
     places.collect()
 }
 
-/// Fields that all records of the kind have, without those of its conditions.
-fn fields(kind: &Kind<'_>) -> Vec<FieldRule> {
+/// Reason of a rule that expects only the types of these fields, because their values differ.
+pub(crate) fn reason_with<'f>(
+    widened: impl Iterator<Item = &'f FieldRule>,
+    reason: &str,
+) -> String {
+    let mut names: Vec<&str> = widened.map(|field| field.pointer.as_str()).collect();
+    if names.is_empty() {
+        return reason.to_owned();
+    }
+    let more = match names.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.truncate(MAX_NAMED);
+    let names = names.join(", ");
+    format!("any value of its type in {names}{more}, because the values differ; {reason}")
+}
+
+/// Fields that all records of the kind have, without those of its conditions. True for a field whose values differ and
+/// of which only the type is expected.
+fn fields(kind: &Kind<'_>) -> Vec<(FieldRule, bool)> {
     let Some(first) = kind.records.first() else {
         return Vec::new();
     };
     let rule = |key: &String| {
-        let pointer = format!("/{key}");
+        let pointer = pointer([key.as_str()]);
         let mut conditions = kind.conditions.iter();
-        if !is_name(key) || conditions.any(|condition| condition.pointer == pointer) {
+        if !is_key(key) || conditions.any(|condition| condition.pointer == pointer) {
             return None;
         }
         let values = kind.records.iter().map(|record| record.get(key));
         let values: Option<Vec<&Value>> = values.collect();
-        Some(FieldRule {
-            pointer,
-            value: value(&values?),
-        })
+        let values = values?;
+        let value = value(&values);
+        let differ = values.windows(2).any(|pair| pair.first() != pair.last());
+        let is_widened = differ && matches!(value, ValueRule::Kinds(_));
+        Some((FieldRule { pointer, value }, is_widened))
     };
     first.keys().filter_map(rule).collect()
 }
@@ -193,9 +226,14 @@ pub(crate) fn value(values: &[&Value]) -> ValueRule {
     }
 }
 
+/// Checks for a key that does not differ between runs: a name, or no text.
+fn is_key(key: &str) -> bool {
+    key.is_empty() || is_name(key)
+}
+
 /// Checks for a name: short, and no path of the host, date or prose.
 fn is_name(text: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.:-/".contains(c);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.:-/~".contains(c);
     text.len() <= MAX_NAME
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(is_part)

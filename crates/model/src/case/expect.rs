@@ -11,7 +11,9 @@ use crate::policy::Count;
 use crate::profile::template::fill;
 use crate::profile::{BetaFamily, ExpectedAttempt, Files, Profile, SideRequest, TextPattern};
 
-pub use records::{AgentStream, FieldRule, Format, RecordRule, RecordRules, Records, ValueRule};
+pub use records::{
+    AgentStream, FieldRule, Format, RecordRule, RecordRules, Records, ValueRule, pointer,
+};
 
 mod records;
 

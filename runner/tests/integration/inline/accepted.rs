@@ -167,6 +167,10 @@ fn proposed_changes_accept_the_records() {
             "print(json",
             "print('{\"type\": \"debug\", \"n\": 1}')\nprint(json",
         ),
+        (
+            "0 and",
+            "print('{\"type\": \"debug\", \"subtype\": \"a\", \"\": 1, \"x/y\": 2, \"x~y\": 3}') and",
+        ),
         ("\"is_error\": False", "\"is_error\": None"),
         (
             "0 and",

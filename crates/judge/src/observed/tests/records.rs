@@ -52,8 +52,8 @@ fn fields_are_values_patterns_or_types() {
     assert_eq!(
         texts(&rule.conditions),
         [
-            "/type \"result\"",
             "/subtype \"success\"",
+            "/type \"result\"",
             "/usage/type \"x\""
         ]
     );
@@ -77,6 +77,60 @@ fn fields_are_values_patterns_or_types() {
 }
 
 #[test]
+fn reason_names_the_fields_that_only_have_a_type() {
+    let reason = |records: &[Value]| {
+        let runs: Vec<Fixture> = records
+            .iter()
+            .map(|one| printed(std::slice::from_ref(one)))
+            .collect();
+        let runs: Vec<&Fixture> = runs.iter().collect();
+        rules(of(&runs)).rules.remove(0).reason
+    };
+    let seen = "seen, not reviewed";
+    let record =
+        |text: &str, id: &str, n: u64| json!({"type": "t", "text": text, "id": id, "n": n});
+    let (one, id) = (record("a b", "s_0b7f3a", 1), "s_1c8f3b");
+    assert_eq!(reason(&[one.clone(), record("a b", id, 1)]), seen);
+    assert_eq!(
+        reason(&[one.clone(), record("c d", id, 2)]),
+        format!("any value of its type in /n, /text, because the values differ; {seen}")
+    );
+    let many = |n: u64| {
+        let key = |at: usize| (format!("{}{at}/", "k".repeat(60)), json!(n));
+        Value::from_iter((0..9).map(key))
+    };
+    let many = reason(&[many(1), many(2)]);
+    assert!(many.contains("~1 and 6 more, because"), "{many}");
+    assert!(many.len() < 300, "{many}");
+}
+
+#[test]
+fn pointers_of_odd_keys_find_their_fields() {
+    let record = json!({
+        "type": "t", "a/b": 1, "a~b": 2, "": 3, "a~1b/c": "x", "a": {"b": "y", "type": "z"},
+        "a/type": "w",
+    });
+    let run = printed(&[record]);
+    let observed = of(&[&run, &run]);
+    let findings = check(&observed.expect, &run.evidence);
+    let judged = findings.iter().find(|one| one.id == "records/rules");
+    assert_eq!(judged.unwrap().status, Status::Passed);
+    let rule = &rules(observed).rules[0];
+    assert_eq!(texts(&rule.conditions), ["/a/type \"z\"", "/type \"t\""]);
+    assert_eq!(
+        texts(&rule.fields),
+        [
+            "/ number",
+            "/a object",
+            "/a~01b~1c \"x\"",
+            "/a~0b number",
+            "/a~1b number",
+            "/a~1type \"w\"",
+        ]
+    );
+}
+
+#[test]
 fn records_get_their_own_rule_in_any_order() {
     let (start, item) = (json!({"type": "a"}), json!({"type": "a", "subtype": "b"}));
     let one = printed(&[start.clone(), item.clone(), item.clone()]);
@@ -91,7 +145,7 @@ fn records_get_their_own_rule_in_any_order() {
     assert_eq!(
         words,
         [
-            "/type \"a\", /subtype \"b\" 1 to 2 times",
+            "/subtype \"b\", /type \"a\" 1 to 2 times",
             "/type \"a\" once"
         ]
     );

@@ -87,6 +87,13 @@ pub enum ValueRule {
     Kinds(Vec<JsonKind>),
 }
 
+/// Returns the JSON pointer of the value behind these keys (RFC 6901, section 3).
+pub fn pointer<'k>(keys: impl IntoIterator<Item = &'k str>) -> String {
+    let keys = keys.into_iter();
+    let keys = keys.map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1")));
+    keys.collect()
+}
+
 impl Records {
     /// Form of the records.
     pub fn format(&self) -> Format {
@@ -170,6 +177,7 @@ impl fmt::Display for ValueRule {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -204,6 +212,29 @@ mod tests {
         ] {
             assert!(rule.allows(&value), "{rule} {value}");
             assert!(!rule.allows(&other), "{rule} {other}");
+        }
+    }
+
+    #[test]
+    fn pointer_escapes_slashes_and_tildes() {
+        for (keys, expected) in [
+            (&[][..], ""),
+            (&[""], "/"),
+            (&["a", "", "b"], "/a//b"),
+            (&["a/b"], "/a~1b"),
+            (&["~"], "/~0"),
+            (&["~1", "/~"], "/~01/~1~0"),
+        ] {
+            assert_eq!(pointer(keys.iter().copied()), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pointer_finds_the_value_of_its_keys(one in "[a~/01 é]{0,6}", two in "[a~/01]{0,6}") {
+            let record = json!({one.clone(): {two.clone(): 7}});
+            let found = record.pointer(&pointer([&*one, &*two]));
+            prop_assert_eq!(found, Some(&json!(7)));
         }
     }
 
